@@ -6,7 +6,7 @@ import signal
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -25,6 +25,11 @@ from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from schemas.records import Mode, Plan
 from tests.hooks import jitter as jitter_hook
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.serving import Server
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -103,6 +108,22 @@ def example_index(tmp_path_factory: pytest.TempPathFactory) -> PassageIndex:
     directory = tmp_path_factory.mktemp("example") / "index"
     build_index(find_corpus([EXAMPLES / "passages.jsonl"]), directory, skip_problems=False, progress=lambda: None)
     return PassageIndex(directory)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Iterator["Server"]:
+    """`convagent serve` over the bundled passages, without models; what a test says there, later ones may see."""
+    from tests.serving import NO_MODELS, serving
+
+    with serving(example_index.directory, tmp_path_factory.mktemp("data"), *NO_MODELS) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: "Server") -> Iterator["httpx.Client"]:
+    """A client of the server, with its token."""
+    with server.open_client() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,11 @@
 
 import re
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,10 @@ from typing import Any
 import httpx
 
 from tests.conftest import OFFLINE, PATIENCE, ROOT, own_settings_left_out
+
+NO_MODELS = ("--model", "none", "--embedder", "none")
+SHADE = "Which plants grow well in pots on a shady balcony?"
+ASKED: dict[str, Any] = {"model": "convagent", "messages": [{"role": "user", "content": SHADE}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,21 @@ class Server:
         headers = self.key | options.pop("headers", {})
         defaults = {"follow_redirects": True, "timeout": PATIENCE, "trust_env": False}
         return httpx.Client(base_url=self.address, headers=headers, **defaults | options)
+
+    def open_stranger(self) -> httpx.Client:
+        """A client without the token: another user of the machine, or a browser that is not signed in."""
+        return httpx.Client(base_url=self.address, timeout=PATIENCE, trust_env=False)
+
+    def connect(self) -> socket.socket:
+        """A connection, to be asked byte by byte: a client of good manners would mend what is sent."""
+        url = httpx.URL(self.address)
+        return socket.create_connection((url.host, url.port or 80), timeout=PATIENCE)
+
+    def write_head(self, line: str, *more: str) -> bytes:
+        """The head of a request of somebody who has the token."""
+        host = httpx.URL(self.address).netloc.decode()
+        lines = [line, f"Host: {host}", f"Authorization: Bearer {self.token}", *more, "", ""]
+        return "\r\n".join(lines).encode()
 
     def get(self, path: str = "/") -> httpx.Response:
         """A page, with the token."""
@@ -92,3 +113,30 @@ def serving_source(
             yield Server(found[1], process, found[2] or "", said)
         finally:
             process.kill()
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What comes until the server closes the connection."""
+    pieces = []
+    try:
+        while piece := connection.recv(65536):
+            pieces.append(piece)
+    except ConnectionResetError:
+        pass
+    return b"".join(pieces)
+
+
+def ask(client: httpx.Client, question: str, **fields: str) -> httpx.Response:
+    """The page once the answer is there, without scripts."""
+    page = client.post("/ask", data={"question": question, **fields})
+    while "data-working" in page.text:
+        page = client.get(page.url)
+    return page
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    """Look again and again."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,8 +1,6 @@
 """What the page does with a folder of documents: the whole document behind a source, files left out, and the like."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +12,10 @@ import pytest
 from agent.chat.store import ChatTurn, Store
 from agent.serve.users import add_user
 from schemas.errors import MissingError
-from tests.conftest import EXAMPLES, ROOT
-from tests.serving import Server, command, environment, serving_source
+from tests import within
+from tests.conftest import EXAMPLES
+from tests.serving import NO_MODELS, Server, ask, serving_source
 from tests.stand_in import WORKING, StandIn, standing_in
-from tests.test_serve import ask
 from tests.test_serve_users import many_sources
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
@@ -26,7 +24,6 @@ from selenium.webdriver.common.keys import Keys
 from tests.test_browser import DESKTOP, PHONE, Page, needs_browser, start_browser
 
 GUARANTEE = "How long is the guarantee of the kettle?"
-WITHOUT_MODELS = ("--model", "none", "--embedder", "none")
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +34,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = "".join(f"2024-01-01,item {number},{number}.50\n" for number in range(450))
     (copied / "a & b#1?.csv").write_text(f"date,thing,price\n{rows}2024-02-02,zeppelin,77.00\n")
     (copied / "letter.html").write_text(
-        "<p>The <b>password</b> of Ina &lt;img src=x onerror=alert(1)&gt; is kolibri.</p>"
+        "<p>The <b>password</b> of Ina &lt;img src=x onerror=alert(1)&gt; is kolibri\u202e.</p>"
     )
     return copied
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Server]:
-    with serving_source("--docs", folder, tmp_path_factory.mktemp("data"), *WITHOUT_MODELS) as running:
+    with serving_source("--docs", folder, tmp_path_factory.mktemp("data"), *NO_MODELS) as running:
         yield running
 
 
@@ -61,16 +58,6 @@ def browser() -> Iterator[Any]:
     driver.quit()
 
 
-@pytest.fixture
-def page(browser: Any, server: Server) -> Iterator[Page]:
-    """The page of a new conversation; nothing is in the console afterwards."""
-    opened = Page(browser, server.address)
-    opened.size(*DESKTOP)
-    browser.get(f"{server.address}?token={server.token}")
-    yield opened
-    assert browser.get_log("browser") == []
-
-
 def is_in_sight(page: Page, selector: str) -> bool:
     """Whether an element is within the window."""
     script = "const b = arguments[0].getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight"
@@ -83,16 +70,16 @@ def press(page: Page, selector: str) -> None:
     page.click(selector)
 
 
-# Whole documents
-
-
 @needs_browser
-def test_a_source_opens_the_whole_document_at_the_sentence(page: Page) -> None:
+def test_sources_as_whole_documents_and_files_left_out(browser: Any, server: Server, folder: Path) -> None:
+    page = Page(browser, server.address)
+    page.enter(server)
+    assert "left out" not in page.text(".source summary")
     page.ask(GUARANTEE)
-    chat = page.driver.current_url
+    chat = browser.current_url
     for size in (DESKTOP, PHONE):
         page.size(*size)
-        page.driver.get(chat)
+        browser.get(chat)
         press(page, "#latest .whole")
         page.until(lambda: page.all(".document"))
         assert page.text("h1") == "house/kettle-manual.pdf"
@@ -100,18 +87,15 @@ def test_a_source_opens_the_whole_document_at_the_sentence(page: Page) -> None:
         assert page.text("#cited .note") == "page 3"
         assert "The guarantee runs for thirty-six months." in page.text("mark")
         assert is_in_sight(page, "mark")
-        page.driver.refresh()
+        browser.refresh()
         assert is_in_sight(page, "mark")
-        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
+        assert not page.scrolls_sideways()
     press(page, ".bar a")
     page.until(lambda: page.all(".answer"))
-    assert page.driver.current_url.startswith(chat.partition("#")[0])
+    assert browser.current_url.startswith(chat.partition("#")[0])
 
-
-@pytest.mark.soak
-@needs_browser
-def test_a_row_of_a_long_table_is_found_among_its_pages(page: Page) -> None:
-    page.ask("What is the price of the zeppelin?")
+    page.size(*DESKTOP)
+    page.ask("What is the price of the zeppelin?")  # a row of a long table
     assert page.text("#latest .sources details[open] th") == "date\nthing\nprice"
     assert page.text("#latest .sources details[open] .taken td") == "2024-02-02\nzeppelin\n77.00"
     press(page, "#latest .whole")
@@ -122,18 +106,28 @@ def test_a_row_of_a_long_table_is_found_among_its_pages(page: Page) -> None:
     press(page, ".document > .note a")
     page.until(lambda: len(page.all(".piece")) == 200)
     assert "Passages 201 to 400 of 451" in page.text(".document > .note")
+    browser.get(server.address)
+
+    (folder / "broken <b>.pdf").write_bytes(b"%PDF-1.7 broken")
+    (folder / "photo.psd").write_bytes(b"8BPS")
+    for size in (PHONE, DESKTOP):
+        page.size(*size)
+        page.until(lambda: browser.refresh() or "left out" in page.text(".source summary"))
+        page.click(".source summary")
+        page.click(".left-out summary")
+        assert "broken <b>.pdf: " in page.text(".left-out li")
+        assert not page.scrolls_sideways()
+    assert page.text(".source > summary .note").endswith(page.text(".left-out summary"))
+    (folder / "broken <b>.pdf").unlink()
+    (folder / "photo.psd").unlink()
+    page.until(lambda: browser.refresh() or "left out" not in page.text(".source summary"))
+    assert browser.get_log("browser") == []
 
 
 def test_documents_are_those_of_the_index_alone(client: httpx.Client, folder: Path) -> None:
     (folder.parent / "secret.md").write_text("The safe opens with 4711.")
-    for name in (
-        "../secret.md",
-        "..%2Fsecret.md",
-        "%2e%2e/secret.md",
-        str(folder.parent / "secret.md"),
-        "",
-        "nothing.md",
-    ):
+    secret = folder.parent / "secret.md"
+    for name in ("../secret.md", "..%2Fsecret.md", "%2e%2e/secret.md", str(secret), "", "nothing.md"):
         found = client.get(f"/documents/{name}")
         assert found.status_code == 404, name
         assert "4711" not in found.text
@@ -142,6 +136,7 @@ def test_documents_are_those_of_the_index_alone(client: httpx.Client, folder: Pa
     text = client.get("/documents/letter.html").text
     assert "<img" not in text.partition("<main")[2]
     assert "&lt;img src=x" in text
+    assert "\u202e" not in text
 
 
 def test_a_document_is_shown_as_it_is_now(client: httpx.Client, folder: Path) -> None:
@@ -159,7 +154,7 @@ def test_a_document_is_shown_as_it_is_now(client: httpx.Client, folder: Path) ->
 def test_users_see_nothing_of_each_other_and_choose_no_model(tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "users.json"
     tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
-    with serving_source("--docs", folder, tmp_path, *WITHOUT_MODELS, "--users", str(file)) as shared:
+    with serving_source("--docs", folder, tmp_path, *NO_MODELS, "--users", str(file)) as shared:
         ana, ben = (shared.open_client(headers={"Authorization": f"Bearer {token}"}) for token in tokens)
         with ana, ben:
             chat = ask(ana, GUARANTEE).url.path.removeprefix("/chats/")
@@ -174,43 +169,20 @@ def test_users_see_nothing_of_each_other_and_choose_no_model(tmp_path: Path, fol
             assert "thirty-six" not in stranger.get(link).text
 
 
-# What was left out
-
-
-@needs_browser
-def test_files_that_were_left_out_are_listed_with_the_reasons(page: Page, folder: Path) -> None:
-    assert "left out" not in page.text(".source summary")
-    (folder / "broken <b>.pdf").write_bytes(b"%PDF-1.7 broken")
-    (folder / "photo.psd").write_bytes(b"8BPS")
-    for size in (PHONE, DESKTOP):
-        page.size(*size)
-        page.driver.refresh()
-        page.until(lambda: page.driver.refresh() or "left out" in page.text(".source summary"))
-        page.click(".source summary")
-        page.click(".left-out summary")
-        assert "broken <b>.pdf: " in page.text(".left-out li")
-        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
-    assert page.text(".source > summary .note").endswith(page.text(".left-out summary"))
-    (folder / "broken <b>.pdf").unlink()
-    (folder / "photo.psd").unlink()
-    page.until(lambda: page.driver.refresh() or "left out" not in page.text(".source summary"))
-
-
 # Asking again
 
 
 @needs_browser
-def test_after_stop_one_goes_on_where_the_question_ends(browser: Any, tmp_path: Path, folder: Path) -> None:
+def test_a_question_is_stopped_and_another_model_chosen(browser: Any, tmp_path: Path, folder: Path) -> None:
     with (
         standing_in() as address,
-        serving_source("--docs", folder, tmp_path, "--model", address, "--embedder", "none") as server,
+        serving_source("--docs", folder, tmp_path, "--model", f"{address}#big", "--embedder", "none") as server,
         server.open_client() as client,
     ):
         StandIn.replies = [WORKING] * 100
-        client.post("/ask", data={"question": GUARANTEE})  # and so the next one waits
+        held = client.post("/ask", data={"question": GUARANTEE})  # and so the next one waits
         page = Page(browser, server.address)
-        page.size(*DESKTOP)
-        browser.get(f"{server.address}?token={server.token}")
+        page.enter(server)
         page.until(lambda: page.focused() == "question")
         page.type("Which bread", Keys.ENTER)
         page.until(lambda: page.all(".pending"))
@@ -218,34 +190,60 @@ def test_after_stop_one_goes_on_where_the_question_ends(browser: Any, tmp_path: 
         page.until(lambda: "stopped" in page.text("#problem") and page.focused() == "question")
         page.type(" keeps?")
         assert page.all("#question")[0].get_property("value") == "Which bread keeps?"
+        client.post(f"{held.url.path}/stop")
+
+        StandIn.asked = []
+        page.size(*PHONE)
+        browser.get(server.address)
+        page.click(".source summary")
+        assert f"Model: {address}#big" in page.text(".source .card")
+        assert "on this machine" in page.text(".source .card")
+        page.click(".source .card a")
+        page.until(lambda: page.all(".models"))
+        assert page.text(".models label").startswith(f"{address}#big\n")
+        assert not page.scrolls_sideways()
+        page.all(".models [value=none]")[0].send_keys(Keys.SPACE, Keys.ENTER)
+        page.until(lambda: page.all("#question"))
+        page.click(".source summary")
+        assert "Model: none" in page.text(".source .card")
+        page.click(".source summary")
+        page.ask("When does the frost come?")
+        assert "19 May" in page.text("#latest .answer")
+        assert StandIn.asked == []
+        for name in ("", str(folder / "x.gguf"), "http://127.0.0.1:9/v1#x", f"{address}#small", "scripted:x.json"):
+            refused = client.post("/model", data={"model": name})
+            assert (refused.status_code, "not in the list" in refused.text) == (400, True)
+        assert client.post("/model", data={"model": f"{address}#big"}).status_code == 200
+        assert "Model: http" in client.get("/").text
+        foreign = client.post("/model", data={"model": "none"}, headers={"Origin": "https://elsewhere.example"})
+        assert foreign.status_code == 403
 
 
 @needs_browser
-def test_the_last_question_is_edited_and_asked_again(page: Page) -> None:
+def test_the_last_question_is_edited_and_asked_again(browser: Any, server: Server) -> None:
+    page = Page(browser, server.address)
+    page.enter(server)
     page.ask(GUARANTEE)
     page.ask("When do I descale it?")
-    chat = page.driver.current_url.partition("#")[0]
+    chat, edited = browser.current_url.partition("#")[0], "When do I descale it? And how often?"
     press(page, ".again a")
     page.until(lambda: page.focused() == "question" and "takes the place" in page.text(".ask"))
     page.type(" And how often?")
-    assert page.all("#question")[0].get_property("value") == "When do I descale it? And how often?"
+    assert page.all("#question")[0].get_property("value") == edited
     page.type(Keys.ENTER)
-    page.until(
-        lambda: page.text("#latest h2") == "When do I descale it? And how often?" and page.all("#latest .answer")
-    )
-    assert len(page.all("h2[id^=asked]")) == 2
+    page.until(lambda: page.text("#latest h2") == edited and page.all("#latest .answer"))
     answer = page.text("#latest .answer")
-    assert len(page.all(".again")) == 1
-    page.driver.execute_script("document.getElementById('latest').className += ' earlier'")
+    assert (len(page.all("h2[id^=asked]")), len(page.all(".again"))) == (2, 1)
+    browser.execute_script("document.getElementById('latest').className += ' earlier'")
     press(page, ".again button")
     page.until(lambda: page.all("#latest .answer") and not page.all(".earlier"))
-    page.driver.get(chat)
+    browser.get(chat)
     assert page.text("#latest .answer") == answer
-    assert [each.text for each in page.all("h2[id^=asked]")] == [GUARANTEE, "When do I descale it? And how often?"]
+    assert [each.text for each in page.all("h2[id^=asked]")] == [GUARANTEE, edited]
     page.size(*PHONE)
     press(page, ".again a")
     page.until(lambda: "takes the place" in page.text(".ask"))
-    assert page.driver.execute_script("return document.documentElement.scrollWidth") <= PHONE[0]
+    assert not page.scrolls_sideways()
     press(page, ".replaces a")
     page.until(lambda: "takes the place" not in page.text(".ask") and page.all("#latest .answer"))
 
@@ -280,44 +278,6 @@ def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
     assert not [file for file in tmp_path.iterdir() if b"Zanzibar" in file.read_bytes()]
 
 
-# Models
-
-
-@pytest.mark.soak
-@needs_browser
-def test_another_model_is_chosen_by_mouse_or_keyboard(browser: Any, tmp_path: Path, folder: Path) -> None:
-    with (
-        standing_in() as address,
-        serving_source("--docs", folder, tmp_path, "--model", f"{address}#big", "--embedder", "none") as server,
-    ):
-        page = Page(browser, server.address)
-        page.size(*PHONE)
-        browser.get(f"{server.address}?token={server.token}")
-        page.click(".source summary")
-        assert f"Model: {address}#big" in page.text(".source .card")
-        assert "on this machine" in page.text(".source .card")
-        page.click(".source .card a")
-        page.until(lambda: page.all(".models"))
-        assert page.text(".models label").startswith(f"{address}#big\n")
-        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= PHONE[0]
-        page.all(".models [value=none]")[0].send_keys(Keys.SPACE, Keys.ENTER)
-        page.until(lambda: page.all("#question"))
-        page.click(".source summary")
-        assert "Model: none" in page.text(".source .card")
-        page.click(".source summary")
-        page.ask("When does the frost come?")
-        assert "19 May" in page.text("#latest .answer")
-        assert StandIn.asked == []
-        with server.open_client() as client:
-            for name in ("", str(folder / "x.gguf"), "http://127.0.0.1:9/v1#x", f"{address}#small", "scripted:x.json"):
-                refused = client.post("/model", data={"model": name})
-                assert (refused.status_code, "not in the list" in refused.text) == (400, True)
-            assert client.post("/model", data={"model": f"{address}#big"}).status_code == 200
-            assert "Model: http" in client.get("/").text
-            foreign = client.post("/model", data={"model": "none"}, headers={"Origin": "https://elsewhere.example"})
-            assert foreign.status_code == 403
-
-
 # Adding documents
 
 DROP = """
@@ -341,7 +301,7 @@ def open_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def uploading(tmp_path: Path, open_folder: Path) -> Iterator[Server]:
-    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS, "--allow-upload") as running:
+    with serving_source("--docs", open_folder, tmp_path, *NO_MODELS, "--allow-upload") as running:
         yield running
 
 
@@ -350,8 +310,7 @@ def test_documents_are_added_by_dropping_them_or_by_the_form(
     browser: Any, uploading: Server, open_folder: Path, tmp_path: Path
 ) -> None:
     page = Page(browser, uploading.address)
-    page.size(*DESKTOP)
-    browser.get(f"{uploading.address}?token={uploading.token}")
+    page.enter(uploading)
     browser.execute_script(DROP)
     page.until(lambda: page.text("#added") == "bees.md")
     assert "tool.exe: is of no kind that can be read" in page.text("[role=alert]")
@@ -396,33 +355,12 @@ def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: Server, o
     assert not (open_folder.parent / "target.md").exists()
 
 
-KILLED_UPLOAD = """
-import os, pathlib, sys
-from agent.serve.documents import add_document
-os.link = lambda *_names: os.kill(os.getpid(), 9)  # when all is written, and nothing has its name
-add_document(pathlib.Path(sys.argv[1]), "new.md", b"Rye.")
-"""
-
-
-def test_what_a_killed_upload_left_is_cleared_at_the_next_start(open_folder: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", KILLED_UPLOAD, open_folder], cwd=ROOT, env=environment(tmp_path), check=False)
-    assert len(list(open_folder.glob(".upload-*"))) == 1
-    kept = {".upload-notes.md", ".upload-list", "wall.md"}
-    for name in kept:
-        (open_folder / name).write_text("The wall is painted in Chalk.\n")
-    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS):  # which is not to write there
-        assert len(list(open_folder.iterdir())) == 4
-    with serving_source("--docs", open_folder, tmp_path, *WITHOUT_MODELS, "--allow-upload"):
-        assert {path.name for path in open_folder.iterdir()} == kept
-
-
 def test_nothing_is_added_unless_that_is_allowed(
     client: httpx.Client, server: Server, folder: Path, tmp_path: Path
 ) -> None:
     assert "upload" not in client.get("/").text
     assert client.post("/upload", files={"file": ("new.md", b"x")}).status_code == 404
     assert not (folder / "new.md").exists()
-    called = command("--docs", folder / "books.json", "--allow-upload", "--port", "0", *WITHOUT_MODELS)
-    ended = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert "--allow-upload needs a folder" in ended.stderr
+    called = ("serve", "--docs", folder / "books.json", "--allow-upload", "--port", "0", *NO_MODELS)
+    ended = within.convagent(*called, CONVAGENT_DATA=str(tmp_path))
+    assert (ended.returncode, "--allow-upload needs a folder" in ended.stderr) == (2, True)

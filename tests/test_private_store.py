@@ -20,10 +20,9 @@ from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.storage.cache import Cache
 from tests.conftest import EXAMPLES
-from tests.serving import serving
+from tests.serving import ask, serving
 from tests.test_chat import QUESTION, shown_after
 from tests.test_index_integrity import NoProgress
-from tests.test_serve import ask
 from tests.test_store import answered
 
 Connect = Callable[..., sqlite3.Connection]

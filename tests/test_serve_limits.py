@@ -6,68 +6,28 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
 import pytest
 
 from agent.chat.observer import Observer
+from agent.models.cancellation import AnswerCancelledError
 from agent.serve.connections import KEEP_ALIVE_SECONDS, REQUEST_SECONDS
 from agent.serve.request_queue import MAX_WAITING, MAX_WAITING_OF_USER, BusyError, RequestQueue
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
+from schemas.records import Call
 from tests.conftest import PATIENCE
-from tests.serving import Server, serving
+from tests.serving import ASKED, NO_MODELS, SHADE, Server, read_all, serving, wait_until
 from tests.stand_in import WORKING, StandIn, standing_in
 
-ARGUMENTS = ("--model", "none", "--embedder", "none", "--incognito")
-SHADE = "Which plants grow well in pots on a shady balcony?"
-ASKED: dict[str, Any] = {"model": "convagent", "messages": [{"role": "user", "content": SHADE}]}
+ARGUMENTS = (*NO_MODELS, "--incognito")
 SOON = 60.0  # seconds that are many times what it takes, and far from a minute's time-out
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Iterator[Server]:
-    with serving(example_index.directory, tmp_path_factory.mktemp("data"), *ARGUMENTS) as running:
-        yield running
-
-
-def connect(server: Server) -> socket.socket:
-    url = httpx.URL(server.address)
-    return socket.create_connection((url.host, url.port or 80), timeout=PATIENCE)
-
-
-def write_head(server: Server, line: str, *more: str) -> bytes:
-    """The head of a request of somebody who has the token."""
-    host = httpx.URL(server.address).netloc.decode()
-    lines = [line, f"Host: {host}", f"Authorization: Bearer {server.token}", *more, "", ""]
-    return "\r\n".join(lines).encode()
-
-
-def read_all(connection: socket.socket) -> bytes:
-    """What comes until the server closes the connection."""
-    pieces = []
-    while True:
-        try:
-            piece = connection.recv(65536)
-        except ConnectionResetError:
-            break
-        if not piece:
-            break
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 # Bodies that nobody can read
@@ -84,16 +44,10 @@ BODIES = [
     ("too large", b'{"model": "' + b"x" * 300_000 + b'"}', 413),
     ("nothing", b"", 400),
 ]
-
-
 DIGITS = "9" * 5000
 PATHS = [f"/chats/{DIGITS}", f"/?from={DIGITS}", f"/?q={'a' * 5000}", "/?from=-1", "/?from=²", f"/asked/{DIGITS}"]
 PATHS += ["/chats/99999999999999999999", "/chats/999999999999999999", "/chats/٣", "/%ff%fe", "/?q=%ff", "/?q=%00"]
-
-
 FORMS = [{"question": "?", "chat": DIGITS}, {"question": "?", "chat": "²"}, {"question": "\x00"}, {"question": "�"}]
-
-
 RAW = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01",  # TLS
     b"GET / HTTP/9.9\r\n\r\n",
@@ -111,6 +65,7 @@ def test_what_nobody_can_read_is_refused_without_a_traceback(tmp_path: Path, exa
     """Bodies, numbers and bytes of addresses and forms, and what is no HTTP."""
     with serving(example_index.directory, tmp_path, *ARGUMENTS) as running:
         with running.open_client() as client:
+            assert client.post("/v1/chat/completions", content=iter([b"x" * 100_000] * 3)).status_code == 413
             for name, body, status in BODIES:
                 refused = client.post("/v1/chat/completions", content=body)
                 assert (name, refused.status_code) == (name, status)
@@ -121,7 +76,7 @@ def test_what_nobody_can_read_is_refused_without_a_traceback(tmp_path: Path, exa
             statement = {"text": "x" * 501, "back": f"/chats/{DIGITS}"}
             assert client.post("/statements", data=statement).status_code == 400
         for data in RAW:
-            with closing(connect(running)) as connection:
+            with closing(running.connect()) as connection:
                 connection.sendall(data)
                 assert read_all(connection).startswith(b"HTTP/1.1 4"), data[:30]
         assert running.interrupt() == 0
@@ -139,8 +94,8 @@ def test_a_client_that_leaves_without_streaming_leaves_the_queue(tmp_path: Path,
         ExitStack() as stack,
     ):
         StandIn.replies = [WORKING] * 100
-        head = write_head(running, "POST /v1/chat/completions HTTP/1.1", f"Content-Length: {len(json.dumps(ASKED))}")
-        asking = [stack.enter_context(closing(connect(running))) for _ in range(MAX_WAITING_OF_USER + 5)]
+        head = running.write_head("POST /v1/chat/completions HTTP/1.1", f"Content-Length: {len(json.dumps(ASKED))}")
+        asking = [stack.enter_context(closing(running.connect())) for _ in range(MAX_WAITING_OF_USER + 5)]
         for connection in asking:
             connection.sendall(head + json.dumps(ASKED).encode())
         wait_until(lambda: len(select.select(asking, [], [], 0)[0]) == 5)  # those that are turned away
@@ -177,7 +132,9 @@ def test_a_model_that_hangs_is_stopped_and_keeps_no_server(tmp_path: Path, examp
         StandIn.replies = []
         assert client.post("/v1/chat/completions", json=ASKED).status_code == 200
         StandIn.replies, StandIn.asked = [WORKING] * 100, []
-        asking = pool.submit(client.post, "/v1/chat/completions", json=follow_up())
+        said = [{"role": "assistant", "content": "Hostas grow well."}, {"role": "user", "content": "Which of them?"}]
+        asked = ASKED | {"messages": [*ASKED["messages"], *said]}  # the model is asked something about it
+        asking = pool.submit(client.post, "/v1/chat/completions", json=asked)
         wait_until(lambda: bool(StandIn.asked))
         running.process.terminate()
         assert running.process.wait(SOON) == 0
@@ -212,28 +169,19 @@ def test_a_model_server_that_is_not_there_ends_the_start(tmp_path: Path, example
         assert running.process.wait(SOON) == MissingError.exit_code
 
 
-def follow_up() -> dict[str, Any]:
-    """A question that the model is asked something about."""
-    said = [
-        {"role": "assistant", "content": "Hostas grow well in shade."},
-        {"role": "user", "content": "Which of them?"},
-    ]
-    return ASKED | {"messages": [*ASKED["messages"], *said]}
-
-
 def test_requests_that_do_not_come_to_an_end_are_ended(server: Server) -> None:
     """Each begins and then says a byte now and again, or nothing at all."""
     begun = time.monotonic()
     openings = {
         "nothing": b"",
         "half a head": b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
-        "half a body": write_head(server, "POST /ask HTTP/1.1", "Content-Length: 1000") + b"question=",
-        "half a body for /v1": write_head(server, "POST /v1/chat/completions HTTP/1.1", "Content-Length: 99") + b"{",
+        "half a body": server.write_head("POST /ask HTTP/1.1", "Content-Length: 1000") + b"question=",
+        "half a body for /v1": server.write_head("POST /v1/chat/completions HTTP/1.1", "Content-Length: 99") + b"{",
         "a refused body": b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n",
-        "idle after a reply": write_head(server, "GET /health HTTP/1.1"),
+        "idle after a reply": server.write_head("GET /health HTTP/1.1"),
     }
     with ExitStack() as stack, ThreadPoolExecutor(len(openings) * 2) as pool:
-        connections = {name: stack.enter_context(closing(connect(server))) for name in openings}
+        connections = {name: stack.enter_context(closing(server.connect())) for name in openings}
         ended = threading.Event()
         for name, opening in openings.items():
             connections[name].sendall(opening)
@@ -269,7 +217,7 @@ def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> Non
     """200 idle connections, and 200 requests at once: each is answered, nothing grows, nothing is traced."""
     with serving(example_index.directory, tmp_path, *ARGUMENTS) as running, ExitStack() as stack:
         process = psutil.Process(running.process.pid)
-        idle = [stack.enter_context(closing(connect(running))) for _ in range(200)]
+        idle = [stack.enter_context(closing(running.connect())) for _ in range(200)]
         assert len(idle) == 200
         sizes = []
         for _ in range(3):
@@ -303,7 +251,7 @@ def test_few_files_are_enough_for_many_connections(tmp_path: Path, example_index
     """Where the system lets the process open few files, idle connections give way, and are never too many."""
     with serving(example_index.directory, tmp_path, *ARGUMENTS, files=256) as running, ExitStack() as stack:
         for _ in range(400):
-            stack.enter_context(closing(connect(running)))
+            stack.enter_context(closing(running.connect()))
         with running.open_client() as client:
             wait_until(lambda: is_let_in(client))
             reply = client.post("/v1/chat/completions", json=ASKED)
@@ -321,68 +269,66 @@ def is_let_in(client: httpx.Client) -> bool:
 # The queue
 
 
-def test_users_take_turns_and_see_their_place() -> None:
-    order: list[str] = []
-    started, go_on = threading.Event(), threading.Event()
+class Held:
+    """Questions that are answered once they may be, and their order."""
 
-    def work(name: str) -> Callable[[Observer], None]:
-        def answer(_observer: Observer) -> None:
-            started.set()
-            go_on.wait(PATIENCE)
-            order.append(name)
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.started, self.go_on = threading.Event(), threading.Event()
+
+    def work(self, name: str) -> Callable[[Observer], str]:
+        def answer(observer: Observer) -> str:
+            self.started.set()
+            self.go_on.wait(PATIENCE)
+            self.order.append(name)
+            observer.report(Call("search", "search", name, "2 passages"))
+            return name
 
         return answer
 
+
+def test_users_take_turns_see_their_place_and_can_go() -> None:
+    held = Held()
     with RequestQueue() as queue:
-        first = queue.submit(work("ana 0"), "ana")
-        started.wait(PATIENCE)
-        jobs = {
-            f"{user} {n}": queue.submit(work(f"{user} {n}"), user) for user in ("ana", "ben", "cleo") for n in (1, 2, 3)
-        }
+        first = queue.submit(held.work("ana 0"), "ana")
+        held.started.wait(PATIENCE)
+        names = [f"{user} {number}" for user in ("ana", "ben", "cleo") for number in (1, 2, 3)]
+        jobs = {name: queue.submit(held.work(name), name.split()[0]) for name in names}
         places = {name: queue.count_before(job) for name, job in jobs.items()}
-        assert (places["ana 1"], places["ben 1"], places["cleo 1"], places["ana 2"]) == (1, 2, 3, 4)
+        assert [places[name] for name in ("ana 1", "ben 1", "cleo 1", "ana 2")] == [1, 2, 3, 4]
         assert queue.count_before(first) == 0
         jobs["ben 1"].cancel()
+        first.cancel()
         assert queue.count_before(jobs["cleo 1"]) == 3  # ben's next takes the turn
-        go_on.set()
-        for name, job in jobs.items():
-            if name != "ben 1":
-                job.future.result(PATIENCE)
-    expected = sorted((name for name in places if name != "ben 1"), key=lambda name: places[name])
-    assert order[0] == "ana 0"
-    assert order[1:4] == ["ana 1", "ben 2", "cleo 1"]
-    assert sorted(order[1:]) == sorted(expected)
+        held.go_on.set()
+        kept = [name for name in names if name != "ben 1"]
+        assert [jobs[name].future.result(PATIENCE) for name in kept] == kept
+        assert jobs["ana 2"].steps == ["searched for “ana 2”, 2 passages"]
+        assert jobs["ben 1"].future.cancelled()
+        assert isinstance(first.future.exception(PATIENCE), AnswerCancelledError)
+    assert held.order[:4] == ["ana 0", "ana 1", "ben 2", "cleo 1"]
+    assert sorted(held.order) == ["ana 0", *kept]
 
 
 def test_one_user_cannot_take_all_places() -> None:
-    go_on = threading.Event()
-
-    def work(_observer: Observer) -> None:
-        go_on.wait(PATIENCE)
-
+    held = Held()
     with RequestQueue() as queue:
-        for _ in range(MAX_WAITING_OF_USER):
-            queue.submit(work, "ana")
-        with pytest.raises(BusyError):
-            queue.submit(work, "ana")
-        for number in range(MAX_WAITING - MAX_WAITING_OF_USER):
-            queue.submit(work, f"user {number}")
+        for number in range(MAX_WAITING):
+            queue.submit(held.work(""), "ana" if number < MAX_WAITING_OF_USER else f"user {number}")
+            if number == MAX_WAITING_OF_USER - 1:
+                with pytest.raises(BusyError):
+                    queue.submit(held.work(""), "ana")
         with pytest.raises(BusyError, match=f"{MAX_WAITING} questions are waiting"):
-            queue.submit(work, "ben")
-        go_on.set()
+            queue.submit(held.work(""), "ben")
+        held.go_on.set()
 
 
 def test_an_answer_that_hangs_does_not_keep_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.serve.request_queue.END_SECONDS", 0.1)
-    started, go_on = threading.Event(), threading.Event()
-
-    def answer(_observer: Observer) -> bool:
-        started.set()
-        return go_on.wait(PATIENCE)
-
+    held = Held()
     with RequestQueue() as queue:
-        hanging = queue.submit(answer)
-        started.wait(PATIENCE)
+        hanging = queue.submit(held.work("late"))
+        held.started.wait(PATIENCE)
     assert queue.is_hanging()
-    go_on.set()
-    assert hanging.future.result(PATIENCE)
+    held.go_on.set()
+    assert isinstance(hanging.future.exception(PATIENCE), AnswerCancelledError)

@@ -2,10 +2,9 @@
 
 import os
 import re
-import socket
 import stat
-import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,33 +13,19 @@ import httpx
 import pytest
 
 from agent.models.registry import STAYS, STAYS_WITH_SERVER, describe_destination
-from agent.serve.listening import list_names, list_warnings, read_public_origin
+from agent.serve.server import ServerRequest, list_names, list_warnings, open_access, read_public_origin
 from agent.serve.users import find_own_token, hash_token, is_token_of, make_token
 from indexes.passage_index import PassageIndex
 from schemas.errors import UsageError
-from tests.conftest import PATIENCE
-from tests.serving import Server, command, environment, serving
+from tests import within
+from tests.serving import ASKED, NO_MODELS, Server, read_all, serving
 from tests.stand_in import standing_in
-
-ARGUMENTS = ("--model", "none", "--embedder", "none")
-ASKED = {"model": "convagent", "messages": [{"role": "user", "content": "Which plants like shade?"}]}
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def server(data: Path, example_index: PassageIndex) -> Iterator[Server]:
-    with serving(example_index.directory, data, *ARGUMENTS) as running:
-        yield running
 
 
 @pytest.fixture
 def stranger(server: Server) -> Iterator[httpx.Client]:
-    """Another user of the machine."""
-    with httpx.Client(base_url=server.address, timeout=PATIENCE, trust_env=False) as opened:
+    """Another user of the machine, or a browser that is not signed in."""
+    with server.open_stranger() as opened:
         yield opened
 
 
@@ -67,31 +52,37 @@ def test_without_the_token_nothing_is_told(stranger: httpx.Client, server: Serve
             assert server.token not in refused.text
 
 
-def test_a_browser_gets_a_cookie_for_the_token_which_leaves_the_address(server: Server) -> None:
-    with httpx.Client(base_url=server.address, timeout=PATIENCE, trust_env=False) as browser:
-        exchanged = browser.get("/", params={"q": "bread & jam", "token": server.token})
-        assert (exchanged.status_code, exchanged.headers["location"]) == (303, "/?q=bread+%26+jam")
-        cookie = exchanged.headers["set-cookie"]
-        assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age="))
-        assert "Domain" not in cookie
-        assert "Secure" not in cookie
-        page = browser.get(exchanged.headers["location"])
-        assert page.status_code == 200
-        assert server.token not in page.text
-        again = browser.get("/", params={"token": "an old one"})
-        assert (again.status_code, again.headers["location"]) == (303, "/")
-        assert browser.post("/sign-out").status_code == 200
-        assert browser.get("/").status_code == 401
+def test_what_is_open_shows_nothing_of_anybody(client: httpx.Client, stranger: httpx.Client) -> None:
+    assert "I juggle." in client.post("/statements", data={"text": "I juggle."}).text
+    assert stranger.get("/health").json() == {"status": "ok"}
+    assert stranger.get("/health", headers={"host": "evil.example"}).status_code == 421
+    for method, path in (("POST", "/health"), ("GET", "/sign-in"), ("GET", "/static/x"), ("POST", "/static/page.css")):
+        failed = stranger.request(method, path)
+        assert (failed.status_code, failed.text.count("\n")) in ((404, 1), (405, 1))
 
 
-def test_a_token_can_be_typed_in(server: Server) -> None:
-    with httpx.Client(base_url=server.address, timeout=PATIENCE, trust_env=False) as browser:
-        wrong = browser.post("/sign-in", data={"token": "guess", "back": "/chats/3"})
-        assert (wrong.status_code, "nobody" in wrong.text) == (401, True)
-        assert 'name="back" value="/chats/3"' in wrong.text
-        signed_in = browser.post("/sign-in", data={"token": f" {server.token} ", "back": "//elsewhere.example"})
-        assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/elsewhere.example")
-        assert browser.get("/").status_code == 200
+def test_a_browser_gets_a_cookie_for_the_token_which_leaves_the_address(server: Server, stranger: httpx.Client) -> None:
+    exchanged = stranger.get("/", params={"q": "bread & jam", "token": server.token})
+    assert (exchanged.status_code, exchanged.headers["location"]) == (303, "/?q=bread+%26+jam")
+    cookie = exchanged.headers["set-cookie"]
+    assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age="))
+    assert "Domain" not in cookie
+    assert "Secure" not in cookie
+    page = stranger.get(exchanged.headers["location"])
+    assert (page.status_code, server.token in page.text) == (200, False)
+    again = stranger.get("/", params={"token": "an old one"})
+    assert (again.status_code, again.headers["location"]) == (303, "/")
+    assert stranger.post("/sign-out").status_code == 200
+    assert stranger.get("/").status_code == 401
+
+
+def test_a_token_can_be_typed_in(server: Server, stranger: httpx.Client) -> None:
+    wrong = stranger.post("/sign-in", data={"token": "guess", "back": "/chats/3"})
+    assert (wrong.status_code, "nobody" in wrong.text) == (401, True)
+    assert 'name="back" value="/chats/3"' in wrong.text
+    signed_in = stranger.post("/sign-in", data={"token": f" {server.token} ", "back": "//elsewhere.example"})
+    assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/elsewhere.example")
+    assert stranger.get("/").status_code == 200
 
 
 LEADING_ELSEWHERE = [  # to browsers `//` and `/\` begin a host, and a tab is nothing
@@ -104,13 +95,11 @@ LEADING_ELSEWHERE = [  # to browsers `//` and `/\` begin a host, and a tab is no
 
 
 def test_the_token_leads_nowhere_else(server: Server) -> None:
-    """Asked for byte by byte: a client of good manners takes `//elsewhere.example` for a host."""
-    address = httpx.URL(server.address)
     for path, target in LEADING_ELSEWHERE:
         lines = [f"GET {path}?token={server.token} HTTP/1.1", "Host: localhost", "Connection: close", "", ""]
-        with socket.create_connection((address.host, address.port or 80), timeout=PATIENCE) as connection:
+        with server.connect() as connection:
             connection.sendall("\r\n".join(lines).encode())
-            reply = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+            reply = read_all(connection).decode()
         assert reply.startswith("HTTP/1.1 303")
         assert re.findall("^location: (.*)\r$", reply, re.MULTILINE) == [target]
         assert "\nSet-Cookie:a=b" not in reply
@@ -125,19 +114,6 @@ def test_a_link_of_another_site_signs_in_by_a_page_of_our_own(server: Server, st
     assert page.headers["referrer-policy"] == "origin"
 
 
-def test_health_is_open_and_says_nothing(stranger: httpx.Client) -> None:
-    assert stranger.get("/health").json() == {"status": "ok"}
-    assert stranger.get("/health", headers={"host": "evil.example"}).status_code == 421
-
-
-def test_errors_of_what_is_open_show_nothing_of_anybody(server: Server, stranger: httpx.Client) -> None:
-    with server.open_client() as client:
-        assert "I juggle." in client.post("/statements", data={"text": "I juggle."}).text
-    for method, path in (("POST", "/health"), ("GET", "/sign-in"), ("GET", "/static/x"), ("POST", "/static/page.css")):
-        failed = stranger.request(method, path)
-        assert (failed.status_code, failed.text.count("\n")) in ((404, 1), (405, 1))
-
-
 def test_the_token_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "serve-token"
     before = os.umask(0)
@@ -145,40 +121,35 @@ def test_the_token_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
         token = find_own_token(path, anew=False)
     finally:
         os.umask(before)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert len(token) >= 43
-    assert find_own_token(path, anew=False) == token
-    assert find_own_token(path, anew=True) != token
+    assert (stat.S_IMODE(path.stat().st_mode), len(token) >= 43) == (0o600, True)
     path.chmod(0o640)  # others of the group may have read it
     renewed = find_own_token(path, anew=False)
-    assert renewed != token
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert (stat.S_IMODE(path.stat().st_mode), renewed != token) == (0o600, True)
     path.write_text("short\n")
     assert len(find_own_token(path, anew=False)) >= 43
-
-
-def test_a_token_is_compared_by_its_hash() -> None:
-    token = make_token()
     assert is_token_of(token, hash_token(token))
-    for other in ("", token[:-1], f"{token} ", make_token(), "\ud800"):
-        assert not is_token_of(other, hash_token(token))
+    assert not [
+        other
+        for other in ("", token[:-1], f"{token} ", make_token(), "\ud800")
+        if is_token_of(other, hash_token(token))
+    ]
 
 
-def test_a_bookmark_lives_through_a_restart_until_there_is_a_new_token(
-    tmp_path: Path, example_index: PassageIndex
-) -> None:
+def test_a_bookmark_lives_until_there_is_a_new_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
     tokens = []
-    for more in ((), (), ("--new-token",), ("--incognito",)):
-        with serving(example_index.directory, tmp_path / "data", *ARGUMENTS, *more) as running:
-            tokens.append(running.token)
-            assert running.get().status_code == 200
+    started = ServerRequest(tmp_path, "none", None)
+    for request in (started, started, replace(started, new_token=True), replace(started, incognito=True)):
+        access, token = open_access(request)
+        assert [access.find_user(shown) for shown in (token, "", "guess")] == ["", None, None]
+        tokens.append(token)
     assert tokens[0] == tokens[1]
     assert len(set(tokens)) == 3  # a new one, and one for this time alone
     assert (tmp_path / "data" / "serve-token").read_text().strip() == tokens[2]
 
 
 def test_without_a_token_the_terminal_says_what_that_means(tmp_path: Path, example_index: PassageIndex) -> None:
-    with serving(example_index.directory, tmp_path, *ARGUMENTS, "--no-token") as running:
+    with serving(example_index.directory, tmp_path, *NO_MODELS, "--no-token") as running:
         assert running.token == ""
         with running.open_client() as anybody:
             assert anybody.get("/").status_code == 200
@@ -189,20 +160,23 @@ def test_without_a_token_the_terminal_says_what_that_means(tmp_path: Path, examp
     assert not (tmp_path / "serve-token").exists()
 
 
+NO_ORIGIN = "--public-url is no address of a server"
 EXCLUDED = [
     (("--users", "users.json", "--no-token"), "--users and --no-token exclude each other"),
     (("--no-token", "--new-token"), "--new-token is for a server with one token"),
-    (("--public-url", "ask.example.org"), "ask.example.org: --public-url is no address of a server"),
-    (("--public-url", "https://example.org/ask"), "https://example.org/ask: --public-url has a path"),
+    (("--public-url", "ask.example.org"), f"ask.example.org: {NO_ORIGIN}"),
+    (("--public-url", "https://example.org/ask"), f"https://example.org/ask: {NO_ORIGIN}"),
     (("--allow-host", "two words"), "'two words' is no name of a host"),
 ]
 
 
-def test_flags_that_cannot_be_meant_are_told(tmp_path: Path, example_index: PassageIndex) -> None:
-    for arguments, told in EXCLUDED:
-        called = command("--index", example_index.directory, *ARGUMENTS, *arguments)
-        result = subprocess.run(called, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE)
-        assert (result.returncode, told in result.stderr) == (2, True), result.stderr
+@pytest.mark.parametrize(("arguments", "told"), EXCLUDED)
+def test_flags_that_cannot_be_meant_are_told(
+    arguments: tuple[str, ...], told: str, tmp_path: Path, example_index: PassageIndex
+) -> None:
+    index = ("--index", example_index.directory)
+    result = within.convagent("serve", *index, *NO_MODELS, *arguments, CONVAGENT_DATA=str(tmp_path))
+    assert (result.returncode, told in result.stderr) == (2, True), result.stderr
 
 
 # Behind a proxy
@@ -212,10 +186,10 @@ def test_a_public_address_has_its_name_its_origin_and_a_cookie_for_https_alone(
     tmp_path: Path, example_index: PassageIndex
 ) -> None:
     public = ("--public-url", "https://Ask.example.org", "--allow-host", "box.lan")
-    with serving(example_index.directory, tmp_path, *ARGUMENTS, *public) as running:
+    with serving(example_index.directory, tmp_path, *NO_MODELS, *public) as running:
         token = re.search(r"https://ask\.example\.org/\?token=(\S+)", running.said)
         assert token
-        with httpx.Client(base_url=running.address, timeout=PATIENCE, trust_env=False) as proxy:
+        with running.open_stranger() as proxy:
             proxy.headers["host"] = "ask.example.org"
             cookie = proxy.get("/", params={"token": token[1]}).headers["set-cookie"]
             assert cookie.startswith("__Host-convagent=")
@@ -225,10 +199,8 @@ def test_a_public_address_has_its_name_its_origin_and_a_cookie_for_https_alone(
                 forwarded = {"x-forwarded-host": "ask.example.org", "x-forwarded-for": "127.0.0.1"}
                 assert proxy.get("/", headers={"host": name} | forwarded).status_code == status
             for origin, status in (("https://ask.example.org", 303), ("https://evil.example", 403)):
-                assert (
-                    proxy.post("/statements", data={"text": "I bake."}, headers={"origin": origin}).status_code
-                    == status
-                )
+                posted = proxy.post("/statements", data={"text": "I bake."}, headers={"origin": origin})
+                assert posted.status_code == status
 
 
 ORIGINS = [
@@ -236,16 +208,15 @@ ORIGINS = [
     ("HTTPS://Ask.Example.org:443/", "https://ask.example.org"),
     ("http://[::1]:8080", "http://[::1]:8080"),
 ]
+NO_ORIGINS = ["https://", "ftp://a", "https://u:p@a.b", "https://a.b/?q", "https://a.b?q", "https://a.b#c"]
+NO_ORIGINS += ["https://[", "https://a:x", "https://a.b/c"]
 
 
-def test_a_public_address_as_browsers_name_its_origin() -> None:
+def test_the_names_origin_and_warnings_of_a_server() -> None:
     assert [read_public_origin(url) for url, _ in ORIGINS] == [origin for _, origin in ORIGINS]
-    for url in ("https://", "ftp://a", "https://u:p@a.b", "https://a.b/?q", "https://[", "https://a:x"):
+    for url in NO_ORIGINS:
         with pytest.raises(UsageError):
             read_public_origin(url)
-
-
-def test_names_and_warnings_of_a_server() -> None:
     assert list_names("0.0.0.0", "https://ask.example.org", ["Box.LAN"]) == {"0.0.0.0", "ask.example.org", "box.lan"}  # noqa: S104
     assert list_warnings("127.0.0.1", "", needs_token=True) == ()
     assert len(list_warnings("192.0.2.1", "", needs_token=False)) == 2
@@ -263,11 +234,11 @@ def test_page_and_terminal_say_where_things_go(server: Server, tmp_path: Path, e
         serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
     ):
         page = running.get().text
-        host = httpx.URL(address).netloc.decode()
-        told = f"Questions, passages and statements go to the server {host} on this machine."
+        told = (
+            f"Questions, passages and statements go to the server {httpx.URL(address).netloc.decode()} on this machine."
+        )
         assert running.said.splitlines()[-1].endswith(told)
-        assert told in page
-        assert STAYS not in page
+        assert (told in page, STAYS in page) == (True, False)
 
 
 GOES: list[tuple[str, Any, bool, str]] = [

@@ -68,35 +68,20 @@ class SharedServer(StandIn):
         self.close_connection = True
         return True
 
-    def is_first_attempt(self) -> bool:
-        return self.asked.count(self.asked[-1]) == 1
-
 
 def behave(_server: SharedServer, _under_way: int) -> bool:
     return False
 
 
-class Run:
-    """Runs over the examples, by what they wrote."""
+def drop_or_refuse_once(server: SharedServer, _under_way: int) -> bool:
+    if server.asked.count(server.asked[-1]) > 1:
+        return False
+    return server.drop() if len(server.asked) % 2 else server.send_busy("0.01")
 
-    def __init__(self, address: str, index: PassageIndex, folder: Path) -> None:
-        self._address, self._index, self._folder = address, index, folder
 
-    def answer(self, name: str, *flags: str) -> str:
-        """What the run said."""
-        arguments = ("--embedder", "none", "--answer", "extract", "--query", "context,hyde", "--no-cache")
-        files = (EXAMPLES / "topics.json", "-i", self._index.directory, "-m", self._address, "-o", f"{name}.json")
-        done = within.convagent("answer", *files, *arguments, *flags, cwd=self._folder)
-        assert done.returncode == 0, done.stderr
-        return done.stderr
-
-    def read(self, name: str) -> bytes:
-        return (self._folder / f"{name}.json").read_bytes()
-
-    def read_calls(self, name: str) -> list[dict[str, Any]]:
-        """Those of a server."""
-        lines = (self._folder / f"{name}.trace.jsonl").read_text().splitlines()[1:]
-        return [call for line in lines for call in json.loads(line)["calls"] if call["requests"]]
+def fail(server: SharedServer, _under_way: int) -> bool:
+    server._send(500, fault("out of memory"))
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -106,63 +91,48 @@ def address() -> Iterator[str]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def run(address: str, example_index: PassageIndex, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """With the run of one worker in it, by the name of `one`."""
-    runs = Run(address, example_index, tmp_path_factory.mktemp("runs"))
-    SharedServer.begin(1, behave)
-    runs.answer("one")
-    return runs
-
-
-@pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_server_is_asked_as_much_as_it_should_be(
+    address: str, example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is dropped or refused: a run has the same bytes, and counts what it took."""
     monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)
 
+    def answer(misbehave: Misbehaviour, most: int, *flags: str) -> tuple[bytes, str, list[dict[str, Any]]]:
+        """The run, what was said, and the calls of the server."""
+        SharedServer.begin(most, misbehave)
+        files = (
+            EXAMPLES / "topics.json",
+            "-i",
+            example_index.directory,
+            "-m",
+            address,
+            "-o",
+            "run.json",
+            "--overwrite",
+        )
+        arguments = ("--embedder", "none", "--answer", "extract", "--query", "context,hyde", "--no-cache")
+        done = within.convagent("answer", *files, *arguments, *flags, cwd=tmp_path)
+        assert (done.returncode, SharedServer.most_under_way) == (0, most), done.stderr
+        lines = (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]
+        calls = [call for line in lines for call in json.loads(line)["calls"] if call["requests"]]
+        return (tmp_path / "run.json").read_bytes(), done.stderr, calls
 
-@pytest.mark.parametrize(
-    ("flags", "most"),
-    [(["--jobs", "3", "--concurrency", "2"], 2), (["--concurrency", "3"], 3), (["--jobs", "2"], 2)],
-    ids=["fewer requests than jobs", "jobs follow", "requests follow"],
-)
-def test_so_many_requests_are_under_way_and_never_more(flags: list[str], most: int, run: Run) -> None:
-    SharedServer.begin(most, behave)
-    run.answer(f"shared{most}{len(flags)}", *flags)
-    assert SharedServer.most_under_way == most
-    assert run.read(f"shared{most}{len(flags)}") == run.read("one")
+    one, _, _ = answer(behave, 1)
+    for most, flags in ((2, ["--jobs", "3", "--concurrency", "2"]), (3, ["--concurrency", "3"]), (2, ["--jobs", "2"])):
+        assert answer(behave, most, *flags)[0] == one
 
-
-def test_what_is_dropped_or_refused_is_sent_again_and_counted(run: Run) -> None:
-    """Every request, once: the first half of them is dropped, the others are refused."""
-
-    def refuse_once(server: SharedServer, _under_way: int) -> bool:
-        if not server.is_first_attempt():
-            return False
-        return server.drop() if len(server.asked) % 2 else server.send_busy("0.01")
-
-    SharedServer.begin(1, refuse_once)
-    told = run.answer("again")
-    assert run.read("again") == run.read("one")
-    calls, requests = len(run.read_calls("again")), len(StandIn.asked)
-    assert requests == 2 * calls
+    again, told, made = answer(drop_or_refuse_once, 1)
+    calls, requests = len(made), len(StandIn.asked)
+    assert (again == one, requests) == (True, 2 * calls)
     assert f"server {requests} requests ({calls} of them again), " in told
     assert f"tokens: {40 * calls:,} of prompts ({30 * calls:,} of them cached there), {7 * calls} of replies" in told
 
-
-def test_what_a_call_took_that_failed_is_counted(run: Run) -> None:
-    def fail(server: SharedServer, _under_way: int) -> bool:
-        server._send(500, fault("out of memory"))
-        return True
-
-    SharedServer.begin(1, fail)
-    told = run.answer("failed")
+    _, told, made = answer(fail, 1)
     assert "15 of them without the model" in told
-    calls = run.read_calls("failed")
-    assert [(call["requests"], call["reply"], call["tokens_read"]) for call in calls] == [(3, "", 0)] * 15
+    assert [(call["requests"], call["reply"], call["tokens_read"]) for call in made] == [(3, "", 0)] * 15
 
 
 def test_the_limit_is_of_a_server(example_index: PassageIndex, tmp_path: Path) -> None:
     files = (EXAMPLES / "topics.json", "-i", example_index.directory)
     done = within.convagent("answer", *files, "-m", "none", "--concurrency", "2", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "--concurrency is of a server's model" in done.stderr
+    assert (done.returncode, "--concurrency is of a server's model" in done.stderr) == (2, True)

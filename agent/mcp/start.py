@@ -49,19 +49,18 @@ def serve_on_port(request: LibraryRequest, port: int, on_start: Callable[[str, s
     """
     with closing(Library(request)) as library:
         server = load_server(library)
-        from agent.serve.connections import run_server
-        from agent.serve.listening import open_socket, to_url
-        from agent.serve.request_guard import GuardPolicy, RequestGuard
+        from agent.serve.connections import open_socket, run_server, to_url
+        from agent.serve.request_guard import RequestGuard
         from agent.serve.users import TokenAccess, find_own_token, hash_token, make_token
         from indexes.storage.directories import find_data_directory
 
         kept = find_data_directory() / "mcp-token"
         token = make_token() if request.incognito else find_own_token(kept, anew=False)
         app = server.streamable_http_app(streamable_http_path=PATH, host=HOST, max_sessions=MAX_SESSIONS)
-        policy = GuardPolicy(TokenAccess(hash_token(token)), COOKIE, open_paths=(), api_paths=("",))
+        guard = RequestGuard(TokenAccess(hash_token(token)), COOKIE, api_path="")
         with open_socket(HOST, port) as listening:
             url = f"{to_url(HOST, listening).rstrip('/')}{PATH}"
-            run_server(RequestGuard(app, policy), listening, lambda: on_start(url, token))
+            run_server(guard.protect(app), listening, lambda: on_start(url, token))
 
 
 def load_server(library: Library) -> "DocumentServer":

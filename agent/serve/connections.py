@@ -1,4 +1,4 @@
-"""uvicorn, and its connections with limits on time: for a request, and for a reader.
+"""The socket, and uvicorn with limits on time: for a request, and for a reader.
 
 uvicorn ends a connection that is idle after a response, and nothing else: one that never asks, asks a byte at a time
 or never reads stays for ever, until no file can be opened. Where there are too many, one that waits for a request
@@ -6,8 +6,10 @@ gives way; where all are at work, uvicorn's `limit_concurrency` turns the new on
 """
 
 import asyncio
+import errno
 import logging
 import socket
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,16 +20,38 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from schemas.errors import RunError
+
 REQUEST_SECONDS = 20.0  # for a whole request, from its first byte (of the first: from the connection) to its last
 READER_SECONDS = 30.0  # that a client may leave what it was sent unread
 KEEP_ALIVE_SECONDS = 15  # that a connection may be idle after a response
 SHUTDOWN_SECONDS = 2  # that open connections have to finish when the server ends
-POLL_SECONDS = 0.1  # between two looks at whether the server is to end
 BACKLOG = 512  # connections that wait to be taken
 MAX_CONNECTIONS = 1000
 RESERVED_FILES = 128  # of those that the process may open: for index, store and model, and connections turned away
 log = logging.getLogger("convagent")
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens, to be opened before anything slow. Port 0 takes a free one.
+
+    Raises `RunError` where the port is taken, or the address is none of this machine.
+    """
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            what, remedy = "is in use", "Give --port another number (0 takes a free one), or end what uses it."
+        else:
+            what, remedy = f"cannot be listened on ({error.strerror})", "Give another --host or --port."
+        raise RunError(what, where=f"{host}:{port}", remedy=remedy) from error
+
+
+def to_url(host: str, listening: socket.socket) -> str:
+    """The address of the pages, with the port that the socket got."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listening.getsockname()[1]}/"
 
 
 def count_allowed_connections() -> int:
@@ -36,33 +60,28 @@ def count_allowed_connections() -> int:
         import resource
     except ImportError:  # Windows has no such limit
         return MAX_CONNECTIONS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_CONNECTIONS + RESERVED_FILES
-    if soft not in (-1, resource.RLIM_INFINITY) and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    soft, hard = (
+        sys.maxsize if each == resource.RLIM_INFINITY else each for each in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
+    if soft < wanted:
+        soft = min(hard, wanted)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(min(MAX_CONNECTIONS, soft - RESERVED_FILES), 8)
+    return max(min(MAX_CONNECTIONS, soft - RESERVED_FILES), 8)
 
 
 class LimitedConnection(H11Protocol):
     """A connection with limits."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.idle_since: float | None = None
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+    idle_since: float | None = None  # since when it has waited for a request
+    request_since: float | None = None  # since when a request has been on its way
+    unread_since: float | None = None  # since when its client has not read on
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.idle_since = time.monotonic()
-        self._start_timer("request", REQUEST_SECONDS, self._end_slow_request)
+        self.idle_since = self.request_since = time.monotonic()
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
             self._make_room()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        for name in tuple(self._timers):
-            self._stop_timer(name)
-        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -75,13 +94,26 @@ class LimitedConnection(H11Protocol):
             self._watch_request()
 
     def _watch_request(self) -> None:
-        """Count the time of a request that is not here as a whole."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.idle_since = None
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) or self.transport.is_closing():
-            self._stop_timer("request")
-        else:
-            self._start_timer("request", REQUEST_SECONDS, self._end_slow_request)
+        is_awaited = self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
+        self.request_since = (self.request_since or time.monotonic()) if is_awaited else None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread_since = self.unread_since or time.monotonic()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.unread_since = None
+
+    def end_if_slow(self, now: float) -> None:
+        """Close it where its client takes too long."""
+        if self.unread_since is not None and now - self.unread_since > READER_SECONDS:
+            self.transport.abort()
+        elif self.request_since is not None and now - self.request_since > REQUEST_SECONDS:
+            self.request_since = None
+            self._end_slow_request()
 
     def _end_slow_request(self) -> None:
         is_begun = self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]
@@ -99,31 +131,12 @@ class LimitedConnection(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._start_timer("reader", READER_SECONDS, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stop_timer("reader")
-
-    def _start_timer(self, name: str, seconds: float, end: Callable[[], object]) -> None:
-        if name not in self._timers:
-            self._timers[name] = self.loop.call_later(seconds, end)
-
-    def _stop_timer(self, name: str) -> None:
-        if name in self._timers:
-            self._timers.pop(name).cancel()
-
     def _make_room(self) -> None:
         """Close the connection that waited longest for a request."""
-        waiting = [
-            (other.idle_since, other)
-            for other in self.connections
-            if isinstance(other, LimitedConnection) and other is not self and other.idle_since is not None
-        ]
+        others = [other for other in self.connections if isinstance(other, LimitedConnection) and other is not self]
+        waiting = [other for other in others if other.idle_since is not None]
         if waiting:
-            _, longest = min(waiting, key=lambda pair: pair[0])
+            longest = min(waiting, key=lambda other: other.idle_since or 0.0)
             longest.transport.close()
             self.connections.discard(longest)
 
@@ -135,6 +148,13 @@ def run_server(
     is_over: Callable[[], bool] = lambda: False,
 ) -> None:
     """Serve an application on a socket until Ctrl-C or SIGTERM, or until it is over; these end it in good order."""
+
+    async def look_around() -> None:
+        server.should_exit |= is_over()
+        for connection in tuple(server.server_state.connections):
+            if isinstance(connection, LimitedConnection):
+                connection.end_if_slow(time.monotonic())
+
     config = uvicorn.Config(
         app,
         http=LimitedConnection,
@@ -149,20 +169,15 @@ def run_server(
         limit_concurrency=count_allowed_connections(),
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        callback_notify=look_around,
+        timeout_notify=0,  # at each look that uvicorn takes, once a second
     )
     server = uvicorn.Server(config)
 
-    async def end_when_over() -> None:
-        while not is_over():
-            await asyncio.sleep(POLL_SECONDS)
-        server.should_exit = True
-
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(_report_loop_error)
-        watching = asyncio.create_task(end_when_over())
         on_start()
         await server.serve(sockets=[listening])
-        watching.cancel()
 
     with suppress(KeyboardInterrupt, SystemExit):  # uvicorn ends by itself, and passes the signal on
         asyncio.run(run())

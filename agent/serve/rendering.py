@@ -1,5 +1,6 @@
 """Templates and responses of the pages. The templates escape what they are given, and nothing else writes HTML."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -7,13 +8,13 @@ from types import MappingProxyType
 from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences
-from agent.models.cancellation import AnswerCancelledError
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from indexes.documents.collection import GONE
 from indexes.text.blocks import read_text_blocks
@@ -43,9 +44,18 @@ async def read_form(request: Request) -> dict[str, str]:
     return dict(parse_qsl(body, keep_blank_values=True))
 
 
+class NumberConvertor(IntegerConvertor):
+    """A number in a path that fits into a row's id."""
+
+    regex = "[0-9]{1,18}"
+
+
+register_url_convertor("number", NumberConvertor())
+
+
 def read_number(text: str) -> int | None:
     """A number that a form or a query has; None for anything else, and for one beyond all bounds."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+    return int(text) if re.fullmatch(NumberConvertor.regex, text) else None
 
 
 def explain_error(error: BaseException) -> str:
@@ -59,18 +69,15 @@ def explain_error(error: BaseException) -> str:
 
 
 def choose_status(problem: BaseException | None) -> int:
-    """The status of a page that tells of a problem."""
-    if problem is None or isinstance(problem, AnswerCancelledError):
-        return 200
+    """The status of a reply that tells of a problem."""
     if isinstance(problem, HTTPException):
         return problem.status_code
-    if isinstance(problem, BusyError):
-        return 503
-    return 404 if isinstance(problem, MissingError) else 400 if isinstance(problem, UsageError) else 500
+    kinds = ((BusyError, 503), (MissingError, 404), (UsageError, 400))
+    return next((status for kind, status in kinds if isinstance(problem, kind)), 500)
 
 
 def choose_headers(problem: BaseException | None) -> dict[str, str]:
-    """What such a page's headers add."""
+    """What such a reply's headers add."""
     return {"Retry-After": str(RETRY_SECONDS)} if isinstance(problem, BusyError) else {}
 
 

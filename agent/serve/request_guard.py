@@ -9,10 +9,9 @@ it goes over nothing else (Secure).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -31,6 +30,7 @@ UNKNOWN = "This token is nobody's. Perhaps there is a newer one."
 LARGEST = 256_000  # bytes of a request's body
 LARGEST_UPLOAD = 50_000_000  # bytes, in memory while they arrive
 SAFE = ("GET", "HEAD")
+OPEN_PATHS = ("/health", "/sign-in", "/static")  # that need no token, with all below them
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?")
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -47,16 +47,15 @@ SIGN_IN_HEADERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class GuardPolicy:
-    """Whom a guard lets in, and what it keeps of whoever was let in."""
+class RequestGuard:
+    """Turns away what another site sends through the person's browser, who shows no token, and what is too large."""
 
     access: Access
     cookie: str  # its name
     is_secure: bool = False  # whether the cookie goes over https alone
     names: frozenset[str] = frozenset()  # of this server, beside `localhost` and addresses
     public_origin: str = ""  # such as https://ask.example.org, where a proxy stands before it
-    open_paths: tuple[str, ...] = ("/health", "/sign-in", "/static")  # that need no token, with all below them
-    api_paths: tuple[str, ...] = ("/v1",)  # whose errors are JSON, in OpenAI's form
+    api_path: str = "/v1"  # below which errors are JSON, in OpenAI's form; "": everywhere
     upload_path: str = ""  # to which larger bodies may be sent
 
     def routes(self) -> list[Route]:
@@ -85,26 +84,23 @@ class GuardPolicy:
         if user is None:
             if self.find_user(request) is not None:
                 return RedirectResponse(target, 303, SIGN_IN_HEADERS)
-            return self._render(401, target, UNKNOWN)
+            return self.ask_for_token(target, UNKNOWN)
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             if not self.access.is_for_several:
-                return self._keep(self._render(200, target, go_on=True), token)
-            return self._render(200, target, f"Another site led you here, to be signed in as {user}.", token)
+                return self._keep(self._render({"target": target, "go_on": True}), token)
+            told = f"Another site led you here, to be signed in as {user}."
+            return self._render({"target": target, "problem": told, "token": token})
         return self._keep(RedirectResponse(target, 303, SIGN_IN_HEADERS), token)
-
-    def ask_for_token(self, request: Request) -> Response:
-        """The page for whoever shows no token: it says where one stands."""
-        return self._render(401, _leave_token_out(request))
 
     async def sign_in(self, request: Request) -> Response:
         form = await read_form(request)
         token, target = form.get(FIELD, "").strip(), _to_own_path(form.get("back", "/"))
         if self.access.find_user(token) is None:
-            return self._render(401, target, UNKNOWN)
+            return self.ask_for_token(target, UNKNOWN)
         return self._keep(RedirectResponse(target, 303), token)
 
     async def sign_out(self, _request: Request) -> Response:
-        response = self._render(200, "/", "You are signed out.")
+        response = self._render({"target": "/", "problem": "You are signed out."})
         response.delete_cookie(self.cookie, secure=self.is_secure, httponly=True, samesite="strict")
         return response
 
@@ -114,104 +110,101 @@ class GuardPolicy:
         )
         return response
 
-    def _render(self, status: int, target: str, problem: str = "", token: str = "", *, go_on: bool = False) -> Response:
-        values = {
-            "target": target,
-            "problem": problem,
-            "token": token,
-            "go_on": go_on,
-            "is_for_several": self.access.is_for_several,
-        }
+    def ask_for_token(self, target: str, problem: str = "") -> Response:
+        """The page for whoever shows no token: it says where one stands."""
+        return self._render({"target": target, "problem": problem}, 401)
+
+    def _render(self, values: Mapping[str, object], status: int = 200) -> Response:
+        values = {"problem": "", "token": "", "go_on": False, "is_for_several": self.access.is_for_several, **values}
         return render_page("sign_in.html", values, status, SIGN_IN_HEADERS | (CHALLENGE if status == 401 else {}))
 
+    def protect(self, app: ASGIApp) -> ASGIApp:
+        """An application that is asked nothing but what passes."""
 
-@dataclass(frozen=True, slots=True)
-class RequestGuard:
-    """Turns away what another site sends through the person's browser, who shows no token, and what is too large."""
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
 
-    app: ASGIApp
-    policy: GuardPolicy
+            async def with_policy(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    headers = MutableHeaders(scope=message)
+                    for name, value in HEADERS.items():
+                        headers.setdefault(name, value)
+                await send(message)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+            try:
+                if reply := self._admit(Request(scope)):
+                    await reply(scope, receive, with_policy)
+                    return
+                whole = [await self._read_body(Request(scope, receive))]
+            except ClientDisconnect:  # half a request is none
+                return
+            except RequestError as error:
+                await self._refuse(scope["path"], error)(scope, receive, with_policy)
+                return
 
-        async def with_policy(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
+            async def replay() -> Message:
+                return whole.pop() if whole else await receive()
 
-        try:
-            read = self._turn_away(scope) or self._identify(scope) or await self._read_body(scope, receive)
-        except ClientDisconnect:  # half a request is none
-            return
-        if isinstance(read, Response):
-            await read(scope, receive, with_policy)
-        else:
-            await self.app(scope, _replay_body(read, receive), with_policy)
+            await app(scope, replay, with_policy)
 
-    def _turn_away(self, scope: Scope) -> Response | None:
-        """The refusal of what is for another server, or from another site."""
-        headers = Headers(scope=scope)
-        if not _is_ours(headers.get("host", ""), self.policy.names):
-            return self._refuse(scope, 421, "this server has no such name (--allow-host adds one)")
-        if scope["method"] not in SAFE and self._is_cross_site(headers):
-            return self._refuse(scope, 403, "this request came from another site")
+        return answer
+
+    def _admit(self, request: Request) -> Response | None:
+        """Note whose request it is, or give the reply to a token in an address, or to none.
+
+        Raises `RequestError` for what is for another server, from another site, or without the token of `/v1`.
+        """
+        path = request.scope["path"]
+        if not _is_ours(request.headers.get("host", ""), self.names):
+            raise RequestError(421, "this server has no such name (--allow-host adds one)")
+        if request.method not in SAFE and _is_cross_site(request.headers, self.public_origin):
+            raise RequestError(403, "this request came from another site")
+        is_api = _is_below(path, self.api_path)
+        if not is_api and (exchanged := self.exchange_address(request)):
+            return exchanged
+        user = request.state.user = self.find_user(request)  # None: nothing of anybody may be shown
+        if user is None and is_api:
+            what = "the token of this server is needed, as `Authorization: Bearer TOKEN` (an OpenAI client's API key)"
+            raise RequestError(401, what, code="invalid_api_key")
+        if user is None and not any(_is_below(path, opened) for opened in OPEN_PATHS):
+            return self.ask_for_token(_leave_token_out(request))
         return None
 
-    def _identify(self, scope: Scope) -> Response | None:
-        """Note whose request it is, or give the reply to a token in an address, or to none."""
-        request, policy, path = Request(scope), self.policy, scope["path"]
-        if not self._is_api(path) and (exchanged := policy.exchange_address(request)):
-            return exchanged
-        user = policy.find_user(request)
-        scope.setdefault("state", {})["user"] = user  # None where nobody was let in: nothing of anybody may be shown
-        if user is not None or _is_below(path, policy.open_paths):
-            return None
-        if not self._is_api(path):
-            return policy.ask_for_token(request)
-        what = "the token of this server is needed, as `Authorization: Bearer TOKEN` (the API key of OpenAI's clients)"
-        return self._refuse(scope, 401, what, headers=CHALLENGE, code="invalid_api_key")
-
-    def _is_cross_site(self, headers: Headers) -> bool:
-        """By what browsers say of a request; other clients say neither and are nobody's cat's-paw."""
-        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-        own = (None, f"http://{headers['host']}", self.policy.public_origin or None)
-        return site not in (None, "same-origin", "none") or origin not in own
-
-    async def _read_body(self, scope: Scope, receive: Receive) -> bytes | Response:
-        """The whole body, or the refusal of one that is too large. Raises `ClientDisconnect`."""
-        is_upload = scope["method"] == "POST" and scope["path"] == self.policy.upload_path
+    async def _read_body(self, request: Request) -> Message:
+        """The whole body. Raises `RequestError` for one that is too large, and `ClientDisconnect`."""
+        is_upload = request.method == "POST" and request.scope["path"] == self.upload_path
         largest, body = LARGEST_UPLOAD if is_upload else LARGEST, bytearray()
-        async for chunk in Request(scope, receive).stream():
+        async for chunk in request.stream():
             body += chunk
             if len(body) > largest:
-                return self._refuse(scope, 413, f"the request is larger than {largest // 1000} kB")
-        return bytes(body)
+                raise RequestError(413, f"the request is larger than {largest // 1000} kB")
+        return {"type": "http.request", "body": bytes(body), "more_body": False}
 
-    def _is_api(self, path: str) -> bool:
-        return _is_below(path, self.policy.api_paths)
-
-    def _refuse(
-        self, scope: Scope, status: int, what: str, *, headers: Mapping[str, str] | None = None, code: str | None = None
-    ) -> Response:
-        if not self._is_api(scope["path"]):
-            return PlainTextResponse(f"convagent: {what}\n", status, headers)
-        return JSONResponse(RequestError(status, what, code=code).body, status, headers)
+    def _refuse(self, path: str, error: RequestError) -> Response:
+        headers = CHALLENGE if error.status == 401 else None
+        if _is_below(path, self.api_path):
+            return JSONResponse(error.body, error.status, headers)
+        return PlainTextResponse(f"convagent: {error}\n", error.status, headers)
 
 
-def _is_below(path: str, parents: Iterable[str]) -> bool:
-    return any(path == parent or path.startswith(f"{parent}/") for parent in parents)
+def _is_cross_site(headers: Headers, public_origin: str) -> bool:
+    """By what browsers say of a request; other clients say neither and are nobody's cat's-paw."""
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    own = (None, f"http://{headers['host']}", public_origin or None)
+    return site not in (None, "same-origin", "none") or origin not in own
+
+
+def _is_below(path: str, parent: str) -> bool:
+    return path == parent or path.startswith(f"{parent}/")
 
 
 def _leave_token_out(request: Request) -> str:
     """The path that was asked for, and its query without the token."""
-    rest = [(name, value) for name, value in request.query_params.multi_items() if name != FIELD]
-    path = request.url.path if request.method in SAFE else "/"
-    return _to_own_path(path + (f"?{urlencode(rest)}" if rest else ""))
+    url = request.url.remove_query_params(FIELD)
+    path = url.path if request.method in SAFE else "/"
+    return _to_own_path(path + (f"?{url.query}" if url.query else ""))
 
 
 def _to_own_path(path: str) -> str:
@@ -229,15 +222,3 @@ def _is_ours(host: str, names: frozenset[str]) -> bool:
         return bool(ip_address(name))
     except ValueError:
         return False
-
-
-def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """The body once more, then what comes after it."""
-    waiting = [body]
-
-    async def replay() -> Message:
-        if waiting:
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-        return await receive()
-
-    return replay

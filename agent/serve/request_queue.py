@@ -79,7 +79,7 @@ class RequestQueue:
     def __exit__(self, *_: object) -> None:
         with self._changed:
             self._ended = True
-            for job in (*self._list_waiting(), *filter(None, [self._answering])):
+            for job in self._list_jobs():
                 job.cancel()
             self._changed.notify()
         self._thread.join(END_SECONDS)
@@ -92,11 +92,11 @@ class RequestQueue:
         """Put a question at the end of its user's. Raises `BusyError` where too many are waiting."""
         job = QueuedQuestion(work, user)
         with self._changed:
-            jobs = [*self._list_waiting(), *filter(None, [self._answering])]
+            jobs = self._list_jobs()
             own = sum(other.user == user for other in jobs)
-            if own >= MAX_WAITING_OF_USER or len(jobs) >= MAX_WAITING:
-                many = own if own >= MAX_WAITING_OF_USER else len(jobs)
-                raise BusyError(f"{many} questions are waiting already", remedy="Ask again in a while.")
+            for many, most in ((own, MAX_WAITING_OF_USER), (len(jobs), MAX_WAITING)):
+                if many >= most:
+                    raise BusyError(f"{many} questions are waiting already", remedy="Ask again in a while.")
             self._waiting.setdefault(user, []).append(job)
             self._changed.notify()
         return job
@@ -104,8 +104,12 @@ class RequestQueue:
     def count_before(self, job: QueuedQuestion[Any]) -> int:
         """How many questions are answered before this one: 0 for one that does not wait."""
         with self._changed:
-            waiting = self._list_waiting()
-            return waiting.index(job) + (self._answering is not None) if job in waiting else 0
+            jobs = self._list_jobs()
+            return jobs.index(job) if job in jobs else 0
+
+    def _list_jobs(self) -> list[QueuedQuestion[Any]]:
+        """The one in hand, and those that wait in the order of their answers."""
+        return [*filter(None, [self._answering]), *self._list_waiting()]
 
     def _list_waiting(self) -> list[QueuedQuestion[Any]]:
         """Those that wait and are not cancelled, in the order of their answers: one of each user in each round."""
@@ -114,19 +118,13 @@ class RequestQueue:
         return [job for turns in zip_longest(*self._waiting.values()) for job in turns if job]
 
     def _answer_questions(self) -> None:
-        while (job := self._take_next()) is not None:
-            job.run()
+        """One by one until the end. The others of a user whose question is taken go behind everybody's."""
+        while True:
             with self._changed:
                 self._answering = None
-
-    def _take_next(self) -> QueuedQuestion[Any] | None:
-        """The next question, as soon as there is one; None at the end. Its user's others go behind everybody's."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._list_waiting())
-            if self._ended:
-                return None
-            self._answering = job = self._list_waiting()[0]
-            others = self._waiting.pop(job.user)[1:]
-            if others:
-                self._waiting[job.user] = others
-            return job
+                self._changed.wait_for(lambda: self._ended or self._list_waiting())
+                if self._ended:
+                    return
+                self._answering = job = self._list_waiting()[0]
+                self._waiting[job.user] = self._waiting.pop(job.user)[1:]
+            job.run()

@@ -3,11 +3,13 @@
 import logging
 import math
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,30 +17,23 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source
 from agent.chat.scope import require_scope
 from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.store import open_store
 from agent.models.registry import describe_destination, is_server_address
-from agent.serve.connections import run_server
-from agent.serve.documents import (
-    UPLOAD_PATH,
-    DocumentPages,
-    UploadPages,
-    clear_left_uploads,
-    find_upload_folder,
-)
-from agent.serve.listening import ServerStart, list_names, list_warnings, open_socket, read_public_origin, to_url
-from agent.serve.pages import ModelChoice, Pages
+from agent.serve.connections import open_socket, run_server, to_url
+from agent.serve.documents import UPLOAD_PATH, DocumentPages, find_upload_folder
+from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
-from agent.serve.request_guard import GuardPolicy, RequestGuard
+from agent.serve.request_guard import RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.users import Access, TokenAccess, UserAccess, find_own_token, hash_token, make_token
-from agent.serve.v1.answering import Answering
 from agent.serve.v1.conversations import Conversations
 from agent.serve.v1.embeddings import Embeddings
-from agent.serve.v1.requests import RequestError, error_response
+from agent.serve.v1.requests import RequestError, respond_to_error
 from indexes.documents.background_vectors import make_vectors_meanwhile
 from indexes.documents.watching import watch_documents
 from indexes.storage.directories import find_data_directory
@@ -47,6 +42,10 @@ from indexes.text.sentences import load_tokenizer
 from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, UsageError
 
+_HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
+_PORTS = {"http": 80, "https": 443}
+OPEN = "--no-token: whoever reaches this port, any other user of this machine included, can ask, read and delete"
+READABLE = "without TLS whoever is on the way can read tokens, questions and answers; see --public-url"
 log = logging.getLogger("convagent")
 
 
@@ -70,6 +69,21 @@ class ServerRequest:
     allow_upload: bool = False  # of documents into the folder, through the page
 
 
+@dataclass(frozen=True, slots=True)
+class ServerStart:
+    """What is told when the server listens."""
+
+    address: str  # of the pages, as people reach them; with the slash at its end
+    listens: str  # the address that is listened on
+    token: str  # for the address; empty where there is none, or each user has one
+    destination: str  # where questions, passages and statements go
+    warnings: tuple[str, ...]
+
+    @property
+    def address_with_token(self) -> str:
+        return f"{self.address}?token={self.token}" if self.token else self.address
+
+
 def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:
     """Answer until Ctrl-C or SIGTERM; `on_start` is called as soon as the server listens.
 
@@ -87,8 +101,6 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
         uploads = find_upload_folder(current.collection) if request.allow_upload else None
-        if uploads:
-            clear_left_uploads(uploads)
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
         opened = models.find_model_later() if is_server_address(request.model) else models.find_model()
@@ -97,7 +109,7 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         opener = None if request.users else lambda name: open_assistant_over(current, name, embedder, only)
         is_shared = bool(request.public_url) or not is_loopback(request.host)
         describe = partial(describe_destination, embedder=request.embedder, is_shared=is_shared)
-        pages = Pages(ModelChoice(assistant, describe, opener), store, queue, request.incognito, uploads)
+        pages = Pages(assistant, store, queue, describe, opener, request.incognito, uploads)
         listens = to_url(request.host, listening)
         shown = f"{origin}/" if origin else listens
         warnings = list_warnings(request.host, origin, needs_token=request.needs_token)
@@ -106,7 +118,7 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         # Cookies know no ports, so servers side by side have their own; `__Host-` keeps those of subdomains out.
         cookie = "__Host-convagent" if is_secure else f"convagent-{listening.getsockname()[1]}"
         upload_path = UPLOAD_PATH if uploads else ""
-        app = make_app(pages, GuardPolicy(access, cookie, is_secure, names, origin, upload_path=upload_path))
+        app = make_app(pages, RequestGuard(access, cookie, is_secure, names, origin, upload_path=upload_path))
         watching = watch_documents(current, None, follow_links=request.follow_links)
         with watching as watcher, make_vectors_meanwhile(current, embedder):
             run_server(app, listening, lambda: on_start(start), models.has_failed)
@@ -141,27 +153,61 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
     return TokenAccess(hash_token(token)), token
 
 
-def make_app(pages: Pages, policy: GuardPolicy) -> RequestGuard:
+def make_app(pages: Pages, guard: RequestGuard) -> ASGIApp:
     """The pages, `/v1` and their static files, behind the request guard."""
     assistant, queue = pages.assistant, pages.queue
     routes: list[BaseRoute] = [
         *pages.routes(),
-        *DocumentPages(assistant, pages.store).routes(),
-        *(UploadPages(pages.uploads).routes() if pages.uploads else []),
-        *Conversations(Answering(assistant, pages.store, queue)).routes(),
+        *DocumentPages(assistant, pages.store, pages.uploads).routes(),
+        *Conversations(assistant, pages.store, queue).routes(),
         *Embeddings(assistant.tools.embedder, queue).routes(),
-        *policy.routes(),
+        *guard.routes(),
         Route("/health", show_health),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
 
-    def respond_to_error(request: Request, error: Exception) -> Response:
-        respond = error_response if request.url.path.startswith("/v1/") else pages.show_error
+    def explain(request: Request, error: Exception) -> Response:
+        respond = respond_to_error if request.url.path.startswith("/v1/") else pages.show_error
         return respond(request, error)
 
     handled = (ConvagentError, RequestError, HTTPException, ClientDisconnect, Exception)
-    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, respond_to_error))
-    return RequestGuard(app, policy)  # around all of it, so that error pages have its headers too
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, explain))
+    return guard.protect(app)  # around all of it, so that error pages have its headers too
+
+
+def read_public_origin(url: str) -> str:
+    """The origin of the address under which a proxy shows the pages. Raises `UsageError` for what is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if (
+        not host
+        or parts.scheme not in _PORTS
+        or "@" in parts.netloc
+        or parts.path.strip("/")
+        or "?" in url
+        or "#" in url
+    ):
+        raise UsageError("--public-url is no address of a server", where=url, remedy="Such as: https://ask.example.org")
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, _PORTS[parts.scheme]) else "")
+
+
+def list_names(host: str, public_origin: str, allowed: Sequence[str]) -> frozenset[str]:
+    """The names under which the server may be asked for. Raises `UsageError` for one that cannot be one."""
+    for name in allowed:
+        if not _HOST_NAME.fullmatch(name.lower()):
+            raise UsageError(f"--allow-host: {name!r} is no name of a host", remedy="Such as: ask.example.org")
+    public = urlsplit(public_origin).hostname or ""
+    return frozenset(name.lower() for name in (host, public, *allowed) if name)
+
+
+def list_warnings(host: str, public_origin: str, *, needs_token: bool) -> tuple[str, ...]:
+    """What the person who starts the server should know about who can reach it."""
+    is_readable = not is_loopback(host) and not public_origin.startswith("https:")
+    return tuple(warning for warning, holds in ((OPEN, not needs_token), (READABLE, is_readable)) if holds)
 
 
 async def show_health(_request: Request) -> Response:

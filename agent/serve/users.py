@@ -11,22 +11,25 @@ import logging
 import os
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import msgspec
 
 from agent.chat.store import Store
-from indexes.storage.directories import find_data_directory
+from indexes.storage.directories import find_data_directory, make_private_directory
 from indexes.storage.files import read_bytes, write_atomically
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 
 BYTES = 32  # of a token
 OTHERS = 0o077  # the rights of everybody but the owner
 PERSON = ""  # the user where there is only one: the person whose machine it is
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
-_Hash = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
+_NAME = r"[a-z0-9][a-z0-9._-]{0,31}"
+_Users = dict[
+    Annotated[str, msgspec.Meta(pattern=rf"^{_NAME}\Z")],
+    Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")],
+]
 log = logging.getLogger("convagent")
 
 
@@ -52,11 +55,14 @@ def find_own_token(path: Path, *, anew: bool) -> str:
     be neither read nor kept.
     """
     try:
-        kept = None if anew else _read_kept_token(path)
-        return kept or _keep_token(path, make_token())
-    except OSError as error:
+        token = None if anew else _read_kept_token(path)
+        if token is None:
+            token = make_token()
+            _write_privately(path, f"{token}\n".encode())
+    except (OSError, RunError) as error:
         remedy = "Free the place, or give --incognito for a token that is not kept."
-        raise RunError(f"the token cannot be kept ({error.strerror})", where=str(path), remedy=remedy) from error
+        raise RunError(f"the token cannot be kept ({error})", where=str(path), remedy=remedy) from error
+    return token
 
 
 def _read_kept_token(path: Path) -> str | None:
@@ -72,27 +78,6 @@ def _read_kept_token(path: Path) -> str | None:
     return token if len(token) >= len(make_token()) and token.isascii() and token.isprintable() else None
 
 
-def _keep_token(path: Path, token: str) -> str:
-    """Keep a token in a new file, for its owner alone from the first byte on."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(f"{token}\n")
-    return token
-
-
-class Access(Protocol):
-    """Says whose a token is."""
-
-    @property
-    def is_for_several(self) -> bool:
-        """Whether there are users with names."""
-
-    def find_user(self, token: str) -> str | None:
-        """The user with that token (of a request without one: ""); None where it is nobody's."""
-
-
 @dataclass(frozen=True, slots=True)
 class TokenAccess:
     """Whoever has the one token may ask; without one (`--no-token`), anybody."""
@@ -101,42 +86,40 @@ class TokenAccess:
     is_for_several = False
 
     def find_user(self, token: str) -> str | None:
+        """The user with that token (of a request without one: ""); None where it is nobody's."""
         return PERSON if self.kept is None or is_token_of(token, self.kept) else None
 
 
-@dataclass(slots=True)
 class UserAccess:
     """The users of a file may ask. Raises what `read_users` raises at first; later the last good state holds."""
 
-    path: Path
     is_for_several = True
-    users: dict[str, str] = field(init=False)
-    state: tuple[int, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.state, self.users = self._look(), read_users(self.path)
+    def __init__(self, path: Path) -> None:
+        self._path, self._seen, self._users = path, self._look(path), read_users(path)
 
     def find_user(self, token: str) -> str | None:
-        self._update()
-        found = [name for name, kept in self.users.items() if is_token_of(token, kept)]  # all are compared
+        """The user with that token; None where it is nobody's."""
+        if (seen := self._look(self._path)) != self._seen:
+            self._seen = seen
+            try:
+                self._users = read_users(self._path)
+            except ConvagentError as error:
+                log.warning("%s\n  Until this is mended, the users are those of before.", error)
+        found = [name for name, kept in self._users.items() if is_token_of(token, kept)]  # all are compared
         return found[0] if found else None
 
-    def _update(self) -> None:
-        state = self._look()
-        if state == self.state:
-            return
-        self.state = state
+    @staticmethod
+    def _look(path: Path) -> tuple[int, ...]:
+        """What changes where the file does."""
         try:
-            self.users = read_users(self.path)
-        except ConvagentError as error:
-            log.warning("%s\n  Until this is mended, the users are those of before.", error)
-
-    def _look(self) -> tuple[int, ...]:
-        try:
-            found = self.path.stat()
+            found = path.stat()
         except OSError:
             return ()
         return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+Access = TokenAccess | UserAccess
 
 
 def find_user_file(path: Path | None) -> Path:
@@ -152,12 +135,9 @@ def read_users(path: Path) -> dict[str, str]:
         remedy = f"Make it: convagent users add NAME --file {path}"
         raise MissingError(error.what, where=error.where, remedy=remedy) from error
     try:
-        users = msgspec.json.decode(data, type=dict[str, _Hash])
+        return msgspec.json.decode(data, type=_Users)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInputError(f"is no file of users ({error})", where=str(path)) from error
-    for name in users:
-        _check_name(name, str(path))
-    return users
 
 
 def add_user(path: Path, name: str, *, anew: bool) -> str:
@@ -165,7 +145,9 @@ def add_user(path: Path, name: str, *, anew: bool) -> str:
 
     Raises `UsageError` for a name that is none, or is there already, and what reading and writing the file raises.
     """
-    _check_name(name)
+    if not re.fullmatch(_NAME, name):
+        remedy = "A name has small letters, digits, '.', '_' and '-', at most 32."
+        raise UsageError(f"{name!r} is no name of a user", remedy=remedy)
     users = read_users(path) if path.exists() else {}
     if name in users and not anew:
         raise UsageError(f"{name} is a user already", where=str(path), remedy="--new-token gives another token.")
@@ -193,15 +175,10 @@ def forget_user(store: Store, name: str) -> tuple[int, int]:
 
 
 def _write_users(path: Path, users: dict[str, str]) -> None:
-    before = os.umask(OTHERS)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, [msgspec.json.format(msgspec.json.encode(users)), b"\n"])
-    finally:
-        os.umask(before)
+    _write_privately(path, msgspec.json.format(msgspec.json.encode(users)) + b"\n")
 
 
-def _check_name(name: str, where: str = "") -> None:
-    if not _NAME.fullmatch(name):
-        remedy = "A name has small letters, digits, '.', '_' and '-', at most 32."
-        raise UsageError(f"{name!r} is no name of a user", where=where, remedy=remedy)
+def _write_privately(path: Path, content: bytes) -> None:
+    """A file for its owner alone, from the first byte on."""
+    make_private_directory(path.parent)
+    write_atomically(path, [content], private=True)

@@ -1,28 +1,26 @@
-"""A conversation that came through `/v1`: asked of the agent, waited for or followed, cut, counted."""
+"""A conversation that came through `/v1`: read as turns; its answer waited for or followed, cut, counted."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from agent.chat.citations import cited_sources
 from agent.chat.export import mark_in_markdown, separate_pieces
-from agent.chat.session import Assistant
 from agent.chat.small_talk import choose_scope, recognise_small_talk
-from agent.chat.store import ChatTurn, Store
-from agent.serve.request_queue import QueuedQuestion, RequestQueue
+from agent.chat.store import ChatTurn
+from agent.serve.request_queue import QueuedQuestion
 from agent.terminal.escaping import unescape_markdown
 from indexes.documents.collection import Collection
 from indexes.text.response_length import response_length
 from indexes.text.sentences import split_sentences
-from schemas.records import Call, Message, Query, Response, Sentence, Turn, TurnResult
+from schemas.records import Call, Message, Query, Response, Sentence, TurnResult
 
 CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
-POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written
+POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written, and for its client
 Job = QueuedQuestion[ChatTurn]
 T = TypeVar("T")
 
@@ -66,24 +64,9 @@ class SentText:
         return piece
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
-    """What answers a conversation."""
-
-    assistant: Assistant
-    store: Store
-    queue: RequestQueue
-
-    async def submit(self, messages: Sequence[Message], user: str) -> Job:
-        """Put the last message in the queue. Raises `BusyError`."""
-        *history, last = messages
-        turn, begin = Turn("v1", last.text), self.assistant.initial_scope
-        turns = to_turns(history, self.assistant.collection, begin)
-        scope = turns[-1].scope if turns else begin
-        statements = await run_in_threadpool(self.store.for_user(user).list_statements)
-        return self.queue.submit(
-            lambda observer: self.assistant.respond(turn, turns, statements, observer, scope), user
-        )
+def cut_into_pieces(response: Response) -> list[str]:
+    """An answer in Markdown, in pieces to be joined, none of which is cut."""
+    return separate_pieces(mark_in_markdown(response))
 
 
 async def follow(job: Job) -> AsyncIterator[str]:
@@ -94,53 +77,42 @@ async def follow(job: Job) -> AsyncIterator[str]:
     answer, taken = asyncio.wrap_future(job.future), 0
     try:
         while not (await asyncio.wait([answer], timeout=POLL_SECONDS))[0]:
-            pieces = separate_pieces(mark_in_markdown(job.response))
+            pieces = cut_into_pieces(job.response)
             for piece in pieces[taken:]:
                 yield piece
             taken = len(pieces)
-        for piece in separate_pieces(mark_in_markdown(answer.result().answered.response))[taken:]:
+        for piece in cut_into_pieces(answer.result().answered.response)[taken:]:
             yield piece
     finally:
         answer.cancel()  # nobody hears what it raises from now on
 
 
 async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
-    """What was asked for, which is cancelled where the client goes away first (`ClientDisconnect`).
+    """What was asked for. Raises what it raised, and `ClientDisconnect` where the client goes away first.
 
-    Raises what it raised.
+    Either way, nothing more is done for it.
     """
-    leaving, answer = asyncio.ensure_future(_wait_for_disconnect(request)), asyncio.wrap_future(job.future)
+    answer = asyncio.wrap_future(job.future)
     try:
-        await asyncio.wait((answer, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            raise ClientDisconnect
+        while not (await asyncio.wait([answer], timeout=POLL_SECONDS))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
         return answer.result()
     finally:
-        leaving.cancel()
         answer.cancel()  # nobody hears what it raises from now on
         job.cancel()
 
 
-async def _wait_for_disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What the language model read and wrote for an answer, all its prompts together.
-
-    A reply from the cache counts with what it took when it was computed; of `read`, `cached` are such tokens. Where no
-    model read, or none wrote, the messages of the request and the text that was sent count in its place.
-    """
+class Usage(NamedTuple):
+    """Tokens that the language model read and wrote for an answer, all its prompts together."""
 
     read: int
     written: int
-    cached: int
+    cached: int  # of those read, and counted as when the reply in the cache was computed
 
 
 def count_usage(calls: Sequence[Call], asked: Sequence[Message], sent: str) -> Usage:
-    """The sum over the calls; texts are counted as `max_tokens` counts them."""
+    """The sum over the calls. Where no model read, or none wrote, the messages and the text sent count in its place."""
     read = sum(call.tokens_read + call.cached_tokens_read for call in calls)
     written = sum(call.tokens_written + call.cached_tokens_written for call in calls)
     return Usage(

@@ -15,47 +15,40 @@ from typing import Annotated, Any
 import msgspec
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.chat.export import mark_in_markdown, separate_pieces
-from agent.serve.v1.answering import Answering, Job, SentText, count_usage, follow, list_citations, wait_for_result
+from agent.chat.session import Assistant
+from agent.chat.store import Store
+from agent.serve.request_queue import RequestQueue
+from agent.serve.v1.answering import (
+    Job,
+    SentText,
+    count_usage,
+    cut_into_pieces,
+    follow,
+    list_citations,
+    to_turns,
+    wait_for_result,
+)
 from agent.serve.v1.requests import (
+    INSTRUCTORS,
     MODEL,
+    TEXT,
     RequestError,
     RequestMessage,
-    check_tools,
     decode_request,
     join_messages,
     name_ignored,
-    name_instructions,
-    refuse,
     refuse_model,
     to_request_error,
 )
-from schemas.records import Message
+from schemas.records import Message, Turn
 
 KEEPALIVE_SECONDS = 10  # after which a waiting client is sent a comment, so that it does not give up
 TokenLimit = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class StreamOptions(msgspec.Struct):
-    """What a stream ends with."""
-
-    include_usage: bool = False
-
-
-class ResponseFormat(msgspec.Struct):
-    """The form of an answer."""
-
-    type: str = "text"
-
-
-class TextOptions(msgspec.Struct):
-    """The form of a response's text."""
-
-    format: ResponseFormat | None = None
 
 
 class CompletionRequest(msgspec.Struct):
@@ -64,17 +57,9 @@ class CompletionRequest(msgspec.Struct):
     model: str
     messages: list[RequestMessage]
     stream: bool | None = False
-    stream_options: StreamOptions | None = None
+    stream_options: dict[str, Any] | None = None
     max_tokens: TokenLimit | None = None
     max_completion_tokens: TokenLimit | None = None
-    n: int | None = 1
-    response_format: ResponseFormat | None = None
-    modalities: list[str] | None = None
-    logprobs: bool | None = False
-    tools: list[Any] | None = None
-    tool_choice: Any = None
-    functions: list[Any] | None = None
-    function_call: Any = None
 
 
 class ResponseRequest(msgspec.Struct):
@@ -83,15 +68,7 @@ class ResponseRequest(msgspec.Struct):
     model: str
     input: str | list[RequestMessage]
     stream: bool | None = False
-    store: bool | None = None
     max_output_tokens: TokenLimit | None = None
-    text: TextOptions | None = None
-    tools: list[Any] | None = None
-    tool_choice: Any = None
-    previous_response_id: str | None = None
-    conversation: Any = None
-    prompt: Any = None
-    background: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +79,6 @@ class Asked:
     max_tokens: int | None
     is_streamed: bool
     ignored: tuple[str, ...]  # what of the request has no effect
-    ends_with_usage: bool = False  # where it is streamed
     created: int = field(default_factory=lambda: int(time.time()))
 
 
@@ -111,6 +87,7 @@ class CompletionReply:
     """A chat completion."""
 
     asked: Asked
+    ends_with_usage: bool  # where it is streamed
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
 
     def write_whole(self, job: Job, sent: SentText) -> dict[str, Any]:
@@ -127,7 +104,7 @@ class CompletionReply:
 
     def end(self, job: Job, sent: SentText) -> Iterator[ServerSentEvent]:
         yield self._chunk({}, _name_end(sent), citations=_cite(job, sent))
-        if self.asked.ends_with_usage:
+        if self.ends_with_usage:
             yield _write_event(self._frame("chat.completion.chunk", []) | {"usage": self._show_usage(job, sent)})
         yield ServerSentEvent("[DONE]", sep="\n")
 
@@ -193,7 +170,7 @@ class ResponseReply:
         yield self._event(f"response.{whole['status']}", response=whole)
 
     def fail(self, error: RequestError) -> ServerSentEvent:
-        told = {"error": {"code": "server_error", "message": error.body["error"]["message"]}}
+        told = {"error": {"code": "server_error", "message": str(error)}}
         return self._event("response.failed", response=self._frame("failed") | told)
 
     @property
@@ -221,7 +198,7 @@ class ResponseReply:
             "output": [],
             "parallel_tool_calls": False,
             "store": False,
-            "text": {"format": {"type": "text"}},
+            "text": {"format": TEXT},
             "tool_choice": "none",
             "tools": [],
         }
@@ -250,20 +227,21 @@ Reply = CompletionReply | ResponseReply
 class Conversations:
     """Both endpoints, which differ in how a request is read and a reply is written."""
 
-    answering: Answering
+    assistant: Assistant
+    store: Store
+    queue: RequestQueue
 
     def routes(self) -> list[Route]:
-        kinds: tuple[tuple[str, Callable[[bytes], Reply]], ...] = (
-            ("/v1/chat/completions", lambda body: CompletionReply(_read_completion(body))),
-            ("/v1/responses", lambda body: ResponseReply(_read_response(body))),
-        )
-        return [Route(path, partial(self._answer, read), methods=["POST"]) for path, read in kinds]
+        return [
+            Route("/v1/chat/completions", partial(self._answer, _read_completion), methods=["POST"]),
+            Route("/v1/responses", partial(self._answer, _read_response), methods=["POST"]),
+        ]
 
     async def _answer(self, read: Callable[[bytes], Reply], request: Request) -> Response:
         """An answer, whole or as server-sent events."""
         reply = read(await request.body())
-        asked, queue = reply.asked, self.answering.queue
-        job = await self.answering.submit(asked.messages, request.state.user)
+        asked, queue = reply.asked, self.queue
+        job = await self._submit(asked.messages, request.state.user)
         headers, sent = name_ignored(asked.ignored), SentText(asked.max_tokens)
         if asked.is_streamed:
             return EventSourceResponse(
@@ -273,10 +251,17 @@ class Conversations:
                 ping=KEEPALIVE_SECONDS,
                 ping_message_factory=lambda: ServerSentEvent(comment=f"{queue.count_before(job)} before you", sep="\n"),
             )
-        answered = (await wait_for_result(request, job)).answered
-        for piece in separate_pieces(mark_in_markdown(answered.response)):
+        for piece in cut_into_pieces((await wait_for_result(request, job)).answered.response):
             sent.add(piece)
         return JSONResponse(reply.write_whole(job, sent), 200, headers)
+
+    async def _submit(self, messages: tuple[Message, ...], user: str) -> Job:
+        """Put the last message in the queue. Raises `BusyError`."""
+        assistant, turn = self.assistant, Turn("v1", messages[-1].text)
+        turns = to_turns(messages[:-1], assistant.collection, assistant.initial_scope)
+        scope = turns[-1].scope if turns else assistant.initial_scope
+        statements = await run_in_threadpool(self.store.for_user(user).list_statements)
+        return self.queue.submit(lambda observer: assistant.respond(turn, turns, statements, observer, scope), user)
 
 
 async def _stream_events(reply: Reply, job: Job, sent: SentText) -> AsyncIterator[ServerSentEvent]:
@@ -295,45 +280,30 @@ async def _stream_events(reply: Reply, job: Job, sent: SentText) -> AsyncIterato
         job.cancel()
 
 
-def _read_completion(body: bytes) -> Asked:
+def _read_completion(body: bytes) -> CompletionReply:
     """What a chat completion asks for. Raises `RequestError`."""
     parsed, unknown = decode_request(body, CompletionRequest)
-    _check_model(parsed.model)
-    if parsed.n not in (None, 1):
-        raise refuse("n", "there is one answer: n must be 1")
-    if parsed.logprobs:
-        told = "logprobs cannot be given: an answer has no probabilities of its tokens"
-        raise refuse("logprobs", told, "unsupported_parameter")
-    if parsed.modalities not in (None, ["text"]):
-        raise refuse("modalities", 'an answer is text: modalities must be ["text"]')
-    _check_format(parsed.response_format, "response_format")
     limits = [limit for limit in (parsed.max_tokens, parsed.max_completion_tokens) if limit is not None]
-    ignored = (*unknown, *check_tools(msgspec.structs.asdict(parsed)), *name_instructions(parsed.messages))
-    messages = join_messages(parsed.messages, "messages")
-    with_usage = bool(parsed.stream_options and parsed.stream_options.include_usage)
-    return Asked(messages, min(limits, default=None), bool(parsed.stream), ignored, with_usage)
+    asked = _check_request(parsed, parsed.messages, "messages", min(limits, default=None), unknown)
+    return CompletionReply(asked, bool((parsed.stream_options or {}).get("include_usage")))
 
 
-def _read_response(body: bytes) -> Asked:
+def _read_response(body: bytes) -> ResponseReply:
     """What a response is to be. Raises `RequestError`."""
     parsed, unknown = decode_request(body, ResponseRequest)
-    _check_model(parsed.model)
-    for name in ("previous_response_id", "conversation", "prompt", "background"):
-        if getattr(parsed, name):
-            told = f"{name} cannot be heeded: nothing is stored here; input takes earlier messages"
-            raise refuse(name, told, "unsupported_parameter")
-    _check_format(parsed.text.format if parsed.text else None, "text.format")
     messages = [RequestMessage("user", parsed.input)] if isinstance(parsed.input, str) else parsed.input
-    stored = ("store",) if parsed.store else ()
-    ignored = (*unknown, *stored, *check_tools(msgspec.structs.asdict(parsed)), *name_instructions(messages))
-    return Asked(join_messages(messages, "input"), parsed.max_output_tokens, bool(parsed.stream), ignored)
+    return ResponseReply(_check_request(parsed, messages, "input", parsed.max_output_tokens, unknown))
 
 
-def _check_model(name: str) -> None:
-    if name != MODEL:
-        raise refuse_model(name, MODEL)
-
-
-def _check_format(asked: ResponseFormat | None, field: str) -> None:
-    if asked is not None and asked.type != "text":
-        raise refuse(field, f"an answer is text: {field} cannot be {asked.type!r}")
+def _check_request(
+    parsed: CompletionRequest | ResponseRequest,
+    messages: list[RequestMessage],
+    field: str,
+    max_tokens: int | None,
+    unknown: tuple[str, ...],
+) -> Asked:
+    """What is asked for. Raises `RequestError` for another model, and what `join_messages` raises."""
+    if parsed.model != MODEL:
+        raise refuse_model(parsed.model, MODEL)
+    instructions = dict.fromkeys(f"{message.role} messages" for message in messages if message.role in INSTRUCTORS)
+    return Asked(join_messages(messages, field), max_tokens, bool(parsed.stream), (*unknown, *instructions))
