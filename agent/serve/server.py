@@ -24,7 +24,7 @@ from agent.chat.scope import require_scope
 from agent.chat.session import open_assistant_over, open_collection
 from agent.chat.store import open_store
 from agent.models.registry import describe_destination, is_server_address
-from agent.serve.connections import open_socket, run_server, to_url
+from agent.serve.connections import ServerStart, open_socket, run_server, to_url
 from agent.serve.documents import UPLOAD_PATH, DocumentPages, find_upload_folder
 from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
@@ -67,21 +67,6 @@ class ServerRequest:
     allowed_hosts: tuple[str, ...] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
     allow_upload: bool = False  # of documents into the folder, through the page
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStart:
-    """What is told when the server listens."""
-
-    address: str  # of the pages, as people reach them; with the slash at its end
-    listens: str  # the address that is listened on
-    token: str  # for the address; empty where there is none, or each user has one
-    destination: str  # where questions, passages and statements go
-    warnings: tuple[str, ...]
-
-    @property
-    def address_with_token(self) -> str:
-        return f"{self.address}?token={self.token}" if self.token else self.address
 
 
 def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:

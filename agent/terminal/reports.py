@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent.runs.answer_topics import RunReport
     from agent.runs.trace import ServerUsage
     from agent.runs.validation import Verdict
-    from agent.serve.server import ServerStart
+    from agent.serve.connections import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask
     from indexes.corpora.corpus import Corpus
     from indexes.documents.document_index import ReadingReport
