@@ -594,7 +594,7 @@ def show(
 
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
     """
-    from agent.terminal.show import show_conversation
+    from agent.chat.show import show_conversation
 
     show_conversation(trace, topic)
 

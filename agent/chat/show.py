@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.chat.export import mark_sentences
 from agent.runs.trace import read_trace
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import open_stdout, to_one_line, to_plain_text
-from indexes.text.control_characters import strip_control_characters, strip_directions
 from schemas.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -35,36 +35,26 @@ def _topic_of(turn_id: str) -> str:
 
 
 def _show_answered(console: Any, turn: "TurnResult") -> None:
-    from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     def row(label: str, text: str, style: str = "") -> None:
-        text = strip_directions(strip_control_characters(text))
-        line = Table.grid(padding=(0, 2))
-        line.add_column(width=12, justify="right", style="dim")
-        line.add_column(style=style)
-        line.add_row(escape(label), text)
+        line = Table.grid(Column(width=12, justify="right", style="dim"), Column(style=style), padding=(0, 2))
+        line.add_row(label, to_plain_text(text))
         console.print(line)
 
     console.rule(to_plain_text(turn.turn_id, "dim"), align="left", style="dim")
-    row("asked", escape(turn.query.utterance), "bold")
-    row("searched for", escape(turn.query.standalone))
+    row("asked", turn.query.utterance, "bold")
+    row("searched for", turn.query.standalone)
     for chosen in turn.selected_statements:
-        row("knowing", escape(f"{chosen.statement.text}  ({chosen.score:+.2f})"), "cyan")
+        row("knowing", f"{chosen.statement.text}  ({chosen.score:+.2f})", "cyan")
     if not turn.selected_statements:
         row("knowing", "nothing about the person that matters here", "dim")
-    sources = {id: str(n) for n, id in enumerate(turn.response.used, start=1)}
-    marked = " ".join(
-        f"{escape(defuse_citations(s.text))} [green]\\[{','.join(sources[id] for id in s.passage_ids)}][/]"
-        if s.passage_ids
-        else escape(defuse_citations(s.text))
-        for s in turn.response.sentences
-    )
     if turn.response.direct:
-        row("", escape(defuse_citations(turn.response.direct)), "bold")
-    row("answer", marked or f"[dim]({'none was wanted' if turn.hits else 'nothing was found'})[/]")
+        row("", defuse_citations(turn.response.direct), "bold")
+    said = " ".join(mark_sentences(turn.response))
+    row("answer", said or f"({'none was wanted' if turn.hits else 'nothing was found'})", "" if said else "dim")
     ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}
-    for id, number in sources.items():
+    for number, id in enumerate(turn.response.used, start=1):
         rank = f"rank {ranks[id]} of {len(turn.hits)}" if id in ranks else "not in the ranking"
-        row(f"[{number}]", escape(f"{to_one_line(id)}  ({rank})"), "green")
+        row(f"\\[{number}]", f"{to_one_line(id)}  ({rank})", "green")
     console.print()
