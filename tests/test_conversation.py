@@ -93,10 +93,7 @@ def test_ctrl_c_stops_what_is_typed_and_not_the_program(person: dict[str, str], 
     terminals.append(terminal)
     terminal.type("half a question\x03", "stopped")
     assert "0555 238 41" in terminal.type("What is the phone number of the plumber?", r"contacts\.csv:4")
-    terminal.type("I have two cats. What is the phone number of the plumber?", "/remember keeps this about you")
-    assert "searched" not in terminal.type("thanks!", "You are welcome")  # an offer takes no line
-    terminal.type("/remember", "I shall remember: I have two cats")
-    assert "there is no command /nonsense" in terminal.type("/nonsense", "/help lists them")
+    assert "searched" not in terminal.type("thanks!", "You are welcome")
     terminal.leave()
 
 

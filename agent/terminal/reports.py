@@ -229,20 +229,18 @@ def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]
 def write_redirection(address: str) -> str:
     """A page for this user alone that leads to an address, gone at the end; where it is."""
     import atexit
-    import os
     import tempfile
     import threading
 
-    descriptor, name = tempfile.mkstemp(suffix=".html", prefix="convagent-")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(
-            f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Go on</a>'
-        )
-    gone = threading.Timer(OPENING_SECONDS, Path(name).unlink, (True,))  # also where the process is killed later
+    page = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Go on</a>'
+    with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="convagent-", delete=False) as file:
+        file.write(page)
+    path = Path(file.name)
+    gone = threading.Timer(OPENING_SECONDS, path.unlink, (True,))  # also where the process is killed later
     gone.daemon = True
     gone.start()
-    atexit.register(Path(name).unlink, missing_ok=True)
-    return Path(name).as_uri()
+    atexit.register(path.unlink, missing_ok=True)
+    return path.as_uri()
 
 
 def show_new_user(name: str, token: str, path: Path) -> None:
