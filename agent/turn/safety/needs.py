@@ -100,7 +100,8 @@ def find_needs(
     chosen = [scored.statement for scored in selected_statements]
     told = [Statement("", text) for utterance in utterances for text in split_told(utterance)[0]]
     needs = (need for statement in dict.fromkeys((*ptkb, *chosen, *told)) for need in _read_statement(statement))
-    return tuple(need for need in needs if need.is_must or need.statement in chosen)
+    heeded = (need for need in needs if need.is_must or need.statement in chosen)
+    return tuple(sorted(heeded, key=lambda need: need.severity == "condition"))  # what is avoided tells more
 
 
 @lru_cache(maxsize=1000)
