@@ -66,22 +66,12 @@ def _continue_question(utterance: str, earlier: Sequence[str]) -> TableQuestion 
 def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[Matched]:
     """What a question is to the tables that account for all its words: to those that it names, where it names some.
 
-    Raises `UnsureError` where it may as well ask another for what is only a part of its cells, or where it is not sure
-    which rows and columns one has.
+    Raises `UnsureError` where it is not sure which rows and columns one has.
     """
-    words, asked = split_question(question.rest), list[Matched]()
-    partly = list[Table]()
-    for table in tables:
-        matched, unknown = match_words(question, table)
-        if matched and (matched.of_kind("name", "column", "value", "has", "lacks") or question.aim == "money"):
-            asked.append(matched)
-        elif unknown and set(split_words(" ".join(unknown))) <= {
-            stem for column in table.columns for key in column.keys for stem in key
-        }:  # a part of a cell may be meant
-            partly.append(table)
+    asked = [matched for table in tables if (matched := match_words(question, table))]
+    asked = [one for one in asked if one.of_kind("name", "column", "value", "has", "lacks") or question.aim == "money"]
+    words = split_question(question.rest)
     named = [matched for matched in asked if says_name(words, matched.table)]
-    if any(says_name(words, table) or not named for table in partly):
-        raise UnsureError("whether a part of a cell is meant")
     for matched in named or asked:
         is_named = any(column.kinds & ROLES.keys() or column.stems & question.stems for column in matched.table.columns)
         if matched.table.is_doubtful or not is_named:  # a first row that was taken for the header

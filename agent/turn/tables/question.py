@@ -129,27 +129,27 @@ def split_question(text: str) -> tuple[str, ...]:
     return tuple(WORD.findall(plain))
 
 
-def match_words(question: TableQuestion, table: Table) -> tuple[Matched | None, list[str]]:
-    """What the words of a question are to a table, and the words that it does not account for."""
-    words, neutral = split_question(question.rest), PHRASES[question.language].get("neutral", "").split()
-    verbs = WORDS["verbs"] if question.aim == "money" else frozenset()
-    items, unknown = list[Item](), list[str]()
+def match_words(question: TableQuestion, table: Table) -> Matched | None:
+    """What the words of a question are to a table; None where it does not account for one."""
+    words, items = split_question(question.rest), list[Item]()
+    neutral, verbs = PHRASES[question.language].get("neutral", "").split(), WORDS["verbs"]
     while words:
-        item = max(_find_items(words, table), key=lambda item: len(item.words), default=None)
-        is_neutral = words[0].casefold() in neutral or (item is None and words[0].casefold() in verbs)
-        if is_neutral and (item is None or len(item.words) == 1):
+        item, first = (
+            max(_find_items(words, table), key=lambda item: len(item.words), default=None),
+            words[0].casefold(),
+        )
+        if first in neutral and (item is None or len(item.words) == 1):
             item = Item("neutral", words[:1])
-        if item:
-            items.append(item)
-        else:
-            unknown.append(words[0])
-        words = words[len(item.words) if item else 1 :]
+        if item is None and not (question.aim == "money" and first in verbs):
+            return None
+        items.append(item or Item("neutral", words[:1]))
+        words = words[len(items[-1].words) :]
     first = items[0].words[0].casefold() if items and items[0].kind == "value" else ""
     if first in table.name.casefold().split() and first not in map(
         str.casefold, items[0].columns[0].cells
     ):  # "members"
         items[0] = Item("name", items[0].words)
-    return (None if unknown else Matched(question, table, tuple(items))), unknown
+    return Matched(question, table, tuple(items))
 
 
 def _find_items(words: tuple[str, ...], table: Table) -> Iterator[Item]:
