@@ -273,9 +273,11 @@ def _explain_bad_id(id: str, is_duplicate: bool) -> str:
 
 def _encode_passage(passage: Passage) -> bytes:
     """As JSON. English, no date and no marks are left out, so that an index of passages is as it always was."""
-    usual = {"language": ENGLISH, "date": "", "marks": []}
-    fields = msgspec.to_builtins(passage).items()
-    return msgspec.json.encode({name: value for name, value in fields if name not in usual or value != usual[name]})
+    fields = msgspec.to_builtins(passage)
+    for name, usual in (("language", ENGLISH), ("date", ""), ("marks", ())):
+        if fields[name] == usual:
+            del fields[name]
+    return msgspec.json.encode(fields)
 
 
 class _PartWriter:
