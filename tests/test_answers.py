@@ -8,9 +8,7 @@ import pytest
 from agent.evaluation.answers import PassageSource, evaluate_answers, measure_turn, rouge_f1, supported_share
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
-from agent.runs.answer_topics import Outputs, RunRequest, answer_file
-from agent.runs.evidence import EvidenceFiles, PassageTexts
-from agent.terminal.progress import turn_progress
+from agent.runs.evidence import PassageTexts
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
@@ -85,14 +83,9 @@ def test_nobody_writes_without_a_model() -> None:
 
 
 def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
-    assert (
-        extract_answer(Query("Who plays the trumpet?"), (), [MUSIC], None, LengthLimit(), Tuning()).sentences[0].text
-        != NOT_FOUND
-    )
-    assert (
-        extract_answer(Query("How deep is the sea?"), (), [MUSIC], None, LengthLimit(), Tuning()).sentences[0].text
-        == NOT_FOUND
-    )
+    for asked, is_found in (("Who plays the trumpet?", True), ("How deep is the sea?", False)):
+        response = extract_answer(Query(asked), (), [MUSIC], None, LengthLimit(), Tuning())
+        assert (response.sentences[0].text != NOT_FOUND) == is_found
 
 
 def test_measures_by_hand() -> None:
@@ -132,11 +125,8 @@ def test_no_answer_is_no_good_answer_and_no_bad_citation() -> None:
     assert "ROUGE-1" not in measure_turn(turn("Three.", MUSIC.id), "", texts)  # nothing to compare with
 
 
-def test_answers_of_a_run_are_measured(example_index: PassageIndex, tmp_path: Path) -> None:
-    run, topics = tmp_path / "run.json", EXAMPLES / "topics.json"
-    outputs = Outputs.choose(topics, run, None, resume=False, overwrite=False)
-    origin = EvidenceFiles(example_index.directory, embedder="none")
-    answer_file(RunRequest(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
+def test_answers_of_a_run_are_measured(example_index: PassageIndex, example_runs: Path, tmp_path: Path) -> None:
+    run, topics = example_runs / "automatic.json", EXAMPLES / "topics.json"
     [scores] = evaluate_answers([run], topics, PassageSource(index=example_index.directory))
     assert len(scores.turns) == 15
     assert scores.mean("supported") > 0.95
