@@ -17,7 +17,6 @@ from agent.evaluation.nuggets import (
     cohen_kappa,
     decode_nuggets,
     encode_nuggets,
-    kendall_tau,
     read_nuggets,
     score_nuggets,
 )
@@ -167,6 +166,8 @@ def _score(run: str, judged: Sequence[JudgedAnswer]) -> Scores:
 
 def _compare(judged: Sequence[JudgedAnswer], human: Sequence[JudgedAnswer]) -> Agreement:
     """Verdicts on the same nuggets, and the order of runs over the turns that both judged."""
+    from scipy.stats import kendalltau
+
     both = [
         (ours, theirs)
         for ours, theirs in zip(judged, human, strict=True)
@@ -182,5 +183,7 @@ def _compare(judged: Sequence[JudgedAnswer], human: Sequence[JudgedAnswer]) -> A
     runs = dict.fromkeys(answer.run for answer, _ in both)
     ours, theirs = ([_score(run, side) for run in runs] for side in zip(*both, strict=True))
     measures = dict.fromkeys(measure for scores in ours for turn in scores.turns.values() for measure in turn)
-    taus = {m: kendall_tau([run.mean(m) for run in ours], [run.mean(m) for run in theirs]) for m in measures}
-    return Agreement(len(pairs), equal, cohen_kappa(pairs), {m: tau for m, tau in taus.items() if tau is not None})
+    means = {m: ([run.mean(m) for run in ours], [run.mean(m) for run in theirs]) for m in measures}
+    orders = {m: sides for m, sides in means.items() if all(len(set(side)) > 1 for side in sides)}  # not all tied
+    taus = {m: float(kendalltau(*sides).statistic) for m, sides in orders.items()}
+    return Agreement(len(pairs), equal, cohen_kappa(pairs), taus)

@@ -101,15 +101,6 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
     return 1.0 if equal == 1.0 else (equal - chance) / (1 - chance)
 
 
-def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Tau-b between two orders of the same runs; None where a side ties them all."""
-    from scipy.stats import kendalltau
-
-    if len(set(one)) < 2 or len(set(other)) < 2:
-        return None
-    return float(kendalltau(one, other).statistic)
-
-
 def read_nuggets(path: Path) -> tuple[JudgedAnswer, ...]:
     """The nuggets of each turn: of the Nuggetizer (JSON lines), or of iKAT (one JSON object).
 

@@ -32,7 +32,6 @@ class JsonObject:
     shape: Any  # the wire type of a run file whose turns are not decoded yet
     make_head: Callable[[RunInfo], Any]
     read_head: Callable[[Any], RunInfo]
-    suffix: str = ".json"  # the ending of a run file's name
 
     def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
         """What stands before, between and after the turns of a file."""
@@ -68,11 +67,7 @@ class JsonRows:
     frame: tuple[bytes, bytes, bytes]
     place: str  # the JSON path of a turn
     first: int  # its number there
-    suffix: str
-
-    @property
-    def _on_lines(self) -> bool:
-        return self.suffix == ".jsonl"
+    on_lines: bool
 
     def encode_frame(self, _info: RunInfo) -> tuple[bytes, bytes, bytes]:
         return self.frame
@@ -81,20 +76,20 @@ class JsonRows:
         return self.place.format(number + self.first)
 
     def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
-        if self._on_lines:
+        if self.on_lines:
             rows: list[Any] = bytes(data).splitlines()
         else:
             rows = decode(data, list[msgspec.Raw])
         return RunInfo(""), (Entry(self.json_path(n), row) for n, row in enumerate(rows) if bytes(row).strip())
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
-        if not self._on_lines:
+        if not self.on_lines:
             return decode_fields(data, list[dict[str, msgspec.Raw]])
         return decode_fields(bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0], dict[str, msgspec.Raw])
 
 
-JSON_ARRAY = JsonRows((b"[", b",", b"]"), "$[{}]", 0, ".json")
-JSON_LINES = JsonRows((b"", b"\n", b"\n"), "line {} $", 1, ".jsonl")
+JSON_ARRAY = JsonRows((b"[", b",", b"]"), "$[{}]", 0, on_lines=False)
+JSON_LINES = JsonRows((b"", b"\n", b"\n"), "line {} $", 1, on_lines=True)
 RunLayout = JsonObject | JsonRows
 
 
