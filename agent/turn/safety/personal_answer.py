@@ -57,8 +57,7 @@ def answer_for_person(
 ) -> PersonalAnswer:
     """What `generate_responses` makes of the passages that are left, with what the person has to be told first.
 
-    Where there may be such a thing, nothing is shown before the whole is there. Further responses stay where nothing is
-    to be said of them; none does where the best one needs the room for its warnings.
+    Where there may be such a thing, nothing is shown before the whole is there.
     """
     has_to_heed = bool(review.left_out or review.warnings or review.noted)
     writer = replace(writer, show=None) if has_to_heed else writer
@@ -70,22 +69,37 @@ def answer_for_person(
     tuning = replace(plan.tuning, answer=all_near)
     unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), tuning)
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
-    heeded, *others = [
-        find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses
-    ]
+    found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None
-    best = put_safety_first(responses[0], heeded, plan.response_tokens, said_in)
-    further = tuple(response for response, what in zip(responses[1:], others, strict=True) if not what.statements)
-    if {warning.text for warning in _quote_warnings(heeded)} - {sentence.text for sentence in best.sentences}:
-        tokens = min(MAX_TOKENS, plan.response_tokens * plan.responses)
-        best, further = put_safety_first(responses[0], heeded, tokens, said_in), ()
-    safe = (best, *further)
+    safe = _put_safety_first_in_all(responses, found, plan, said_in)
     known = {"", *(scored.statement.id for scored in selected_statements)}
-    told = (ScoredStatement(each, 1.0) for each in heeded.statements if each.id not in known)
+    told = (each for what in found[: len(safe)] for each in what.statements)
+    led = (ScoredStatement(each, 1.0) for each in dict.fromkeys(told) if each.id not in known)
     whole = {passage.id: passage for passage in review.passages}
     cited = (id for response in safe for id in response.used)
     shown = dict.fromkeys((*(each.id for each in review.kept), *cited))
-    return PersonalAnswer(safe, (*told, *selected_statements), tuple(whole[id] for id in shown))
+    return PersonalAnswer(safe, (*led, *selected_statements), tuple(whole[id] for id in shown))
+
+
+def _put_safety_first_in_all(
+    responses: Sequence[Response], found: Sequence[Heeded], plan: Plan, said_in: InterfaceSentences | None
+) -> tuple[Response, ...]:
+    """The responses that have room for their warnings, each warning once, and cite different passages.
+
+    The best one alone where that needs the room of all.
+    """
+    safe, told, cited = list[Response](), set[str](), set[str]()
+    for response, what in zip(responses, found, strict=True):
+        warnings = tuple(each for each in what.warnings if _cut_long(each).text not in told)
+        made = put_safety_first(response, replace(what, warnings=warnings), plan.response_tokens, said_in)
+        texts = {sentence.text for sentence in made.sentences}
+        is_whole = all(_cut_long(each).text in texts for each in warnings)
+        if not is_whole and not safe:
+            tokens = min(MAX_TOKENS, plan.response_tokens * plan.responses)
+            return (put_safety_first(response, what, tokens, said_in),)
+        if is_whole and cited.isdisjoint(made.used):
+            safe, told, cited = [*safe, made], told | texts, cited | set(made.used)
+    return tuple(safe)
 
 
 def _is_near(
