@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+import jsonschema
 import msgspec
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -23,6 +24,7 @@ from agent.langchain.chat_model import LocalChatModel, _to_conversation, make_re
 from agent.langchain.retriever import PassageRetriever
 from agent.models.protocol import ignore_call
 from agent.models.scripted import Script, ScriptedModel
+from agent.models.structured_output import reply_schema
 from agent.turn.retrieval import PassageSearch
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError, UsageError
@@ -143,8 +145,9 @@ def test_a_reply_is_a_call_or_an_answer() -> None:
     bound: Any = scripted().bind_tools([bake])
     kind = make_reply_type([described["function"] for described in bound.kwargs["tools"]], may_answer=True)
     for reply, right in REPLIES:
-        with nullcontext() if right else pytest.raises(msgspec.ValidationError):
+        with nullcontext() if right else pytest.raises((msgspec.ValidationError, jsonschema.ValidationError)):
             assert msgspec.to_builtins(msgspec.convert(reply, kind)) == reply
+            jsonschema.validate(reply, reply_schema(kind))  # to which the grammar holds the model
 
 
 CHOICES: list[Any] = ["any", "required", True, "bake", {"type": "function", "function": {"name": "bake"}}]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from threading import Lock
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Union
 from uuid import uuid4
 
 import msgspec
@@ -20,7 +20,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langsmith import tracing_context
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 from pydantic import PrivateAttr
 
 import prompts
@@ -118,55 +118,31 @@ class LocalChatModel(BaseChatModel):
 
 
 def make_reply_type(tools: Sequence[Tool], may_answer: bool) -> Any:
-    """The msgspec type of a reply: the call of a tool, or the answer. The field `tool` tells them apart."""
+    """The msgspec type of a reply: the call of a tool, or the answer. The field `tool` tells them apart.
+
+    Arguments are held to the tool's own schema by whatever writes the reply; the tool itself checks them.
+    """
     answer: Any = Annotated[str, Meta(min_length=1, max_length=TEXT_LIMIT)]
     types = []
     for n, tool in enumerate(tools):
-        arguments = _make_field_type(tool.get("parameters", {"type": "object"}), f"Arguments{n}")
+        schema = _limit(tool.get("parameters", {"type": "object"}))
+        arguments: Any = Annotated[dict[str, Any], Meta(extra_json_schema=schema)]
         types.append(msgspec.defstruct(f"Reply{n}", [("arguments", arguments)], tag_field="tool", tag=tool["name"]))
     if may_answer:
         types.append(msgspec.defstruct("Answer", [("answer", answer)], tag_field="tool", tag=NO_TOOL))
     return Union[tuple(types)]  # noqa: UP007 - how many there are is not known before
 
 
-def _make_field_type(schema: Mapping[str, Any], name: str) -> Any:
-    """The msgspec type for a JSON Schema. It is a rough one: the tool itself checks the rest.
-
-    Of several types the first is taken, with None where null is one of them. A schema without a type is that of a text.
-    `name` is for the Struct of an object, as msgspec wants different names.
-    """
-    if options := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-        kinds = [_make_field_type(option, name) for option in options if option.get("type") != "null"]
-        return kinds[0] if len(kinds) == len(options) else kinds[0] | None
-    values = [schema["const"]] if "const" in schema else schema.get("enum", [])
-    if values and all(isinstance(value, str) for value in values):
-        return Literal[tuple(values)]
-    match schema.get("type"):
-        case "object" if "properties" in schema:
-            return _make_struct_type(schema, name)
-        case "object":
-            return dict[str, Any]
-        case "array":
-            return Annotated[list[_make_field_type(schema.get("items", {}), name)], Meta(max_length=LIST_LIMIT)]  # type: ignore[misc]
-        case "integer":
-            return int
-        case "number":
-            return float
-        case "boolean":
-            return bool
-        case _:
-            return Annotated[str, Meta(max_length=TEXT_LIMIT)]
-
-
-def _make_struct_type(schema: Mapping[str, Any], name: str) -> Any:
-    """A Struct with an object's properties, whose names need not be valid in Python."""
-    required = schema.get("required", ())
-    fields: list[Any] = []
-    for n, (property, about) in enumerate(schema["properties"].items()):
-        kind = _make_field_type(about, f"{name}_{n}")
-        fields.append((f"field{n}", kind) if property in required else (f"field{n}", kind | UnsetType, UNSET))
-    names = {f"field{n}": property for n, property in enumerate(schema["properties"])}
-    return msgspec.defstruct(name, fields, rename=names, kw_only=True)
+def _limit(schema: Any) -> Any:
+    """A JSON Schema in which each text and list has a limit."""
+    if isinstance(schema, list):
+        return [_limit(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limits = {"string": {"maxLength": TEXT_LIMIT}, "array": {"maxItems": LIST_LIMIT}}
+    kind = schema.get("type")
+    limit = limits.get(kind, {}) if isinstance(kind, str) and "enum" not in schema else {}
+    return limit | {name: _limit(value) for name, value in schema.items()}
 
 
 def _allowed_tools(tools: Sequence[Mapping[str, Any]], choice: Any) -> tuple[list[Tool], bool]:
