@@ -1,9 +1,9 @@
-"""A conversation that came through `/v1`: read as turns; its answer waited for or followed, cut, counted."""
+"""A conversation that came through `/v1`: read as turns; its answer waited for or followed, and counted."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -44,24 +44,6 @@ def _split_reply(text: str) -> Iterator[Sentence]:
         yield Sentence(unescape_markdown(text[place : mark.start()].strip()), tuple(re.findall(r"\d+", mark[0])))
         place = mark.end()
     yield from (Sentence(sentence, ()) for sentence in split_sentences(unescape_markdown(text[place:])))
-
-
-@dataclass(slots=True)
-class SentText:
-    """What is sent of an answer: as many whole pieces as fit, counted as the tracks count (the stricter)."""
-
-    max_tokens: int | None = None
-    text: str = ""
-    is_cut: bool = False  # so that pieces were left out
-
-    def add(self, piece: str) -> str:
-        """Take a piece in; what is sent of it: all, or nothing."""
-        longer = self.text + piece
-        self.is_cut |= self.max_tokens is not None and response_length(longer) > self.max_tokens
-        if self.is_cut:
-            return ""
-        self.text = longer
-        return piece
 
 
 def cut_into_pieces(response: Response) -> list[str]:

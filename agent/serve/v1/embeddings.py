@@ -14,17 +14,16 @@ from starlette.routing import Route
 from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import RequestQueue
 from agent.serve.v1.answering import wait_for_result
-from agent.serve.v1.requests import MODEL, RequestError, decode_request, name_ignored, refuse_model
+from agent.serve.v1.requests import MODEL, ModelRequest, RequestError, decode_request, name_ignored
 from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
 
 MAX_TEXTS = 256  # of one request
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
-class EmbeddingRequest(msgspec.Struct):
+class EmbeddingRequest(ModelRequest):
     """A request. Other fields that it may have (`user`) have no effect, and the reply says so."""
 
-    model: str
     input: Text | Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MAX_TEXTS)]
     encoding_format: Literal["float", "base64"] | None = "float"
 
@@ -49,12 +48,10 @@ class Embeddings:
 
     async def embed(self, request: Request) -> Response:
         """One vector of length 1 for each text, in their order."""
-        asked, ignored = decode_request(await request.body(), EmbeddingRequest)
         if (embedder := self.embedder) is None:
             told = "this server has no embedding model (serve --embedder opens one)"
             raise RequestError(404, told, "model", "model_not_found")
-        if asked.model != embedder.name:
-            raise refuse_model(asked.model, embedder.name)
+        asked, ignored = decode_request(await request.body(), EmbeddingRequest, embedder.name)
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
         job = self.queue.submit(lambda observer: embed_texts(texts, embedder, observer.token), request.state.user)
         vectors, tokens = await wait_for_result(request, job)

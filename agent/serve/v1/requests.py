@@ -43,7 +43,6 @@ IMPOSSIBLE: Mapping[str, tuple[object, str]] = {
     "dimensions": (None, "a vector has as many numbers as the model makes"),
 }
 _FIELD_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # which is safe in a header
-_Record = TypeVar("_Record", bound=msgspec.Struct)
 log = logging.getLogger("convagent")
 
 
@@ -59,9 +58,10 @@ class RequestError(Exception):
         self.body: dict[str, Any] = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def refuse_model(name: str, available: str) -> RequestError:
-    """The refusal of a model that is not served."""
-    return RequestError(404, f"unknown model {name!r} (available: {available})", "model", "model_not_found")
+class ModelRequest(msgspec.Struct):
+    """A request of a model."""
+
+    model: str
 
 
 def respond_to_error(_request: Request, error: Exception) -> Response:
@@ -85,10 +85,14 @@ def to_request_error(error: Exception) -> RequestError:
     return RequestError(status, told, code="busy" if isinstance(error, BusyError) else None)
 
 
-def decode_request(body: bytes, kind: type[_Record]) -> tuple[_Record, tuple[str, ...]]:
-    """A request, and those of its fields that have no effect.
+_Request = TypeVar("_Request", bound=ModelRequest)
 
-    Raises `RequestError` for what cannot be read, and for a field that would need an effect and cannot have one.
+
+def decode_request(body: bytes, kind: type[_Request], model: str) -> tuple[_Request, tuple[str, ...]]:
+    """A request of the model of that name, and those of its fields that have no effect.
+
+    Raises `RequestError` for what cannot be read, for a field that would need an effect and cannot have one, and for
+    another model.
     """
     try:
         fields = msgspec.json.decode(body)
@@ -105,6 +109,9 @@ def decode_request(body: bytes, kind: type[_Record]) -> tuple[_Record, tuple[str
     for name, (possible, reason) in IMPOSSIBLE.items():
         if asked.pop(name, possible) != possible:
             raise RequestError(400, f"{name} cannot have this value: {reason}", name, "unsupported_value")
+    if request.model != model:
+        told = f"unknown model {request.model!r} (available: {model})"
+        raise RequestError(404, told, "model", "model_not_found")
     ignored = (name for name in asked if name not in kind.__struct_fields__)
     return request, tuple(name for name in ignored if _FIELD_NAME.fullmatch(name))
 
@@ -133,8 +140,10 @@ class RequestMessage(msgspec.Struct):
         return self.content if isinstance(self.content, str) else "\n".join(part.text for part in self.content)
 
 
-def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[Message, ...]:
-    """What was said: without instructions, and consecutive messages of one side joined. The last is the user's.
+def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """What was said, and the kinds of instructions that were left out of it.
+
+    Consecutive messages of one side are joined. The last is the user's.
 
     Raises `RequestError` where there is no such last message, where it is too long, and for what is no text.
     """
@@ -150,7 +159,8 @@ def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[Messa
         Message("user" if role == "user" else "assistant", "\n".join(message.text.strip() for message in run))
         for role, run in groupby(spoken, lambda message: message.role)
     ]
+    instructions = dict.fromkeys(f"{message.role} messages" for message in messages if message.role in INSTRUCTORS)
     try:
-        return (*joined[:-1], Message("user", check_utterance(joined[-1].text)))
+        return (*joined[:-1], Message("user", check_utterance(joined[-1].text))), tuple(instructions)
     except UsageError as error:
         raise RequestError(400, error.what, field) from error
