@@ -16,8 +16,8 @@ from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import embed_index
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import Bm25Stage, CosineStage, HybridRetriever, open_retriever, own_vectors
-from indexes.ranking.vectors import Embed, Embedder, VectorCache, Vectors
+from indexes.ranking.hybrid import HybridRetriever, open_retriever, own_vectors
+from indexes.ranking.vectors import Embedder, VectorCache, Vectors
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.tuning import RetrievalTuning
@@ -96,17 +96,14 @@ def test_what_is_no_embedding_model_is_refused_and_without_one_words_find(index:
 WEIGHTS = RetrievalTuning()
 
 
-def hybrid(index: PassageIndex, embed: Embed | None = None, vectors: Vectors | None = None) -> HybridRetriever:
-    first = Bm25Stage(index, WEIGHTS.first_stage_depth if embed else 0)
-    if embed is None:
-        return HybridRetriever(index, (first,))
-    return HybridRetriever(index, (first, CosineStage(index, embed, vectors, WEIGHTS.cosine_weight, 100)))
+def hybrid(index: PassageIndex, embedder: Embedder | None = None, vectors: Vectors | None = None) -> HybridRetriever:
+    return HybridRetriever(index, embedder, vectors, WEIGHTS)
 
 
 def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageIndex) -> None:
     embedder = Counted()
     vectors = embedder.embed(list(index.iterate_texts()))
-    retriever = hybrid(index, embedder.embed, vectors)
+    retriever = hybrid(index, embedder, vectors)
     found = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert [hit.id for hit in found[:2]] == ["5", "3"]  # the words and the meaning; the meaning alone
     assert len(found) == 5
@@ -117,7 +114,7 @@ def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageI
 def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIndex, tmp_path: Path) -> None:
     embedder = Counted()
     cache = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
-    retriever = hybrid(index, cache.embed)
+    retriever = hybrid(index, cache)
     first = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
     assert first[0].id == "5"
     asked = len(embedder.asked)
@@ -132,7 +129,7 @@ def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIn
 
 def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> None:
     embedder = Counted()
-    retriever = hybrid(index, embedder.embed, embedder.embed(list(index.iterate_texts())))
+    retriever = hybrid(index, embedder, embedder.embed(list(index.iterate_texts())))
     mostly_ferns = retriever.find([("xyzzy", 1.0)], [("fern", 1.0), ("trumpet", 0.5), (" ", 9.0)], 5)
     assert [hit.id for hit in mostly_ferns[:2]] == ["4", "2"]
 

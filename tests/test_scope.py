@@ -1,6 +1,7 @@
 """Scopes: what a person may call a part of the documents, and that nothing else is searched then."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -154,7 +155,7 @@ def test_the_search_is_restricted_before_the_best_are_taken(tmp_path: Path) -> N
     retriever = open_retriever(collection.index, None)
     assert not any(id.startswith("few") for id in find_all(retriever))
     rows = select_rows("few.txt", collection)
-    assert find_all(HybridRetriever(retriever.index, retriever.stages, rows)) == ["few.txt:1"]
+    assert find_all(replace(retriever, rows=rows)) == ["few.txt:1"]
 
 
 @needs_embedder
@@ -167,9 +168,9 @@ def test_meaning_is_restricted_too(has_vectors: bool, folder: Path, minilm: Embe
     rows = select_rows("Travel/", collection)
     assert rows is not None
     assert rows.sum() == 2
-    found = HybridRetriever(index, retriever.stages, rows).find([("bread", 1.0)], [("loaf", 1.0)], 50)
+    found = replace(retriever, rows=rows).find([("bread", 1.0)], [("loaf", 1.0)], 50)
     assert {hit.id.partition(":")[0] for hit in found} == set(TRAVEL)
-    nothing = HybridRetriever(index, retriever.stages, np.zeros(len(index), bool))
+    nothing = replace(retriever, rows=np.zeros(len(index), bool))
     assert nothing.find([("bread", 1.0)], [("loaf", 1.0)], 50) == ()
 
 

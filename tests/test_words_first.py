@@ -19,7 +19,6 @@ from indexes.documents.current_collection import CurrentCollection
 from indexes.documents.document_index import open_documents
 from indexes.documents.watching import watch_documents
 from indexes.index_vectors import cache_vectors
-from indexes.ranking.hybrid import CosineStage
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
 from tests.conftest import PATIENCE, ROOT, needs_embedder, own_settings_left_out
@@ -70,8 +69,7 @@ def open_by_words(folder: Path, embedder: Embedder) -> CurrentCollection:
 
 def count_vectors(current: CurrentCollection) -> int:
     """How many vectors it is searched by."""
-    stages = [stage for stage in current.searchable.retriever.stages if isinstance(stage, CosineStage)]
-    vectors = stages[0].vectors if stages else None
+    vectors = current.searchable.retriever.vectors
     return len(vectors) if isinstance(vectors, np.ndarray) else 0
 
 

@@ -108,7 +108,11 @@ def _strip_quotes(text: str) -> str:
 
 def select_rows(scope: str, collection: Collection) -> Rows | None:
     """Which passages, by their numbers, are in a scope; None for all."""
-    return None if scope == EVERYWHERE else mark_rows(select_scope(scope, collection), collection)
+    return (
+        None
+        if scope == EVERYWHERE and not collection.is_empty
+        else mark_rows(select_scope(scope, collection), collection)
+    )
 
 
 def keep_to_scope(scope: str, collection: Collection) -> Collection:

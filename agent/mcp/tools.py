@@ -162,7 +162,6 @@ class DocumentServer(MCPServer[Any]):
         def search(progress: CallProgress) -> SearchResult:
             from agent.chat.scope import EVERYWHERE, require_scope, select_rows
             from agent.chat.session import check_utterance
-            from indexes.ranking.hybrid import CosineStage
 
             library = self._library
             waits = only or wait
@@ -173,7 +172,7 @@ class DocumentServer(MCPServer[Any]):
                 retriever = replace(searchable.retriever, rows=select_rows(scope, searchable.collection))
                 hits = retriever.find(asked, asked, k)
                 passages = retriever.read([hit.id for hit in hits])
-            by_meaning = any(isinstance(stage, CosineStage) for stage in retriever.stages)
+            by_meaning = retriever.embedder is not None
             notes = ["" if by_meaning else library.explain_words(), library.explain_documents()]
             return SearchResult(
                 searched_by="words and meaning" if by_meaning else "words",

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
 from indexes.documents.collection import Collection
 from indexes.index_vectors import has_whole_vectors
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
@@ -82,6 +84,9 @@ class CurrentCollection:
 
     def _open(self, collection: Collection, lacks_vectors: bool) -> SearchableCollection:
         if collection.is_empty:
-            return SearchableCollection(collection, HybridRetriever(collection.index, ()), lacks_vectors=False)
+            nothing = np.zeros(len(collection.index), bool)
+            return SearchableCollection(
+                collection, HybridRetriever(collection.index, rows=nothing), lacks_vectors=False
+            )
         retriever = open_retriever(collection.index, None if lacks_vectors else self._embedder, self._plan)
         return SearchableCollection(collection, retriever, lacks_vectors)
