@@ -15,6 +15,7 @@ from schemas.records import Hit, Passage, Plan
 from schemas.tuning import RetrievalTuning
 
 log = logging.getLogger("convagent")
+USUAL = RetrievalTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class HybridRetriever:
     index: Index
     embedder: Embedder | None = None  # None: words alone
     vectors: Vectors | NearestVectors | None = None  # a row a passage, by its number
-    tuning: RetrievalTuning = RetrievalTuning()
+    tuning: RetrievalTuning = USUAL
     rows: Rows | None = None  # the passages that are searched; None for all
 
     def find(
@@ -94,7 +95,8 @@ def _normalise_scores(ranked: RankedNumbers) -> RankedNumbers:
 
 
 def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan()) -> HybridRetriever:
-    return HybridRetriever(index, embedder, embedder and own_vectors(index, embedder), plan.tuning.retrieval)
+    vectors = own_vectors(index, embedder) if embedder else None
+    return HybridRetriever(index, embedder, vectors, plan.tuning.retrieval)
 
 
 def own_vectors(index: Index, embedder: Embedder) -> Vectors | NearestVectors | None:
