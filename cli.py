@@ -481,19 +481,14 @@ class EvalNuggets:
     [bold]convagent eval nuggets run.json --nuggets nuggets.jsonl --judge http://localhost:8000/v1[/]
     [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge minilm[/] is quick and rough, without a server.
     [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
-    [bold]convagent eval nuggets *.json -n nuggets.jsonl --judge minilm --human people.jsonl[/] adds its agreement.
     """
 
     runs: list[Path] = Argument(help="Run files; two are compared.")
     nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")
-    judge: str | None = Option(
-        None,
-        metavar="MODEL|FILE",
-        help="A model as in --model; minilm, a rough proxy; or a file with verdicts.",
-        show_default="the verdicts in the file of nuggets",
+    judge: str = Option(
+        ..., metavar="MODEL|FILE", help="A model as in --model; minilm, a rough proxy; or a file with verdicts."
     )
     topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
-    human: Path | None = Option(None, metavar="FILE", help="Verdicts of people, to measure the agreement with.")
     output: Path | None = Option(None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl")
     per_turn: bool = PER_TURN
     as_json: bool = MEASURES_AS_JSON
@@ -503,8 +498,10 @@ class EvalNuggets:
         from agent.evaluation.judging import JudgingRequest, judge_runs
         from agent.evaluation.nuggets import MEASURES
 
-        judged = judge_runs(fill(JudgingRequest, self, runs=tuple(self.runs)), progress.stage_progress)
-        measures.show_judged(judged, MEASURES, per_turn=self.per_turn, as_json=self.as_json)
+        scores, output = judge_runs(fill(JudgingRequest, self, runs=tuple(self.runs)), progress.stage_progress)
+        measures.show_measures(scores, MEASURES, per_turn=self.per_turn, as_json=self.as_json)
+        if output:
+            log.info("the verdicts are in %s; --judge %s takes them from there", output, output)
 
 
 @eval_app.command("qrecc")

@@ -10,14 +10,14 @@ what is best on them); the figures are of the others.
 import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent.evaluation.judges import measure_similarity, open_nugget_judge
-from agent.evaluation.nuggets import JudgedAnswer, Nugget, cohen_kappa
+from agent.evaluation.nuggets import JudgedAnswer, Nugget
 from agent.models.embedding.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 
@@ -43,6 +43,17 @@ def make_nugget_cases(rows: Sequence[dict[str, Any]]) -> list[Case]:
             held = tuple(text in row["selected"][0] for text in texts)
             cases.append(Case(row["question"], row["answers"][0], texts, held))
     return cases
+
+
+def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
+    """Agreement of two judges beyond chance, from -1 to 1; 1 where all verdicts are equal, 0 without any verdict."""
+    if not pairs:
+        return 0.0
+    count = len(pairs)
+    equal = sum(one == other for one, other in pairs) / count
+    left, right = (Counter(side) for side in zip(*pairs, strict=True))
+    chance = sum(left[label] * right[label] for label in left) / count**2
+    return 1.0 if equal == 1.0 else (equal - chance) / (1 - chance)
 
 
 def judge_cases(name: str, cases: Sequence[Case]) -> list[Any]:

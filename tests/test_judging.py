@@ -1,4 +1,4 @@
-"""Answers judged by nuggets: what is asked, kept, scored and compared with people's verdicts."""
+"""Answers judged by nuggets: what is asked, kept and scored."""
 
 import json
 import signal
@@ -16,7 +16,6 @@ from agent.evaluation.judges import VERDICTS
 from agent.evaluation.nuggets import (
     JudgedAnswer,
     Nugget,
-    cohen_kappa,
     decode_nuggets,
     encode_nuggets,
     read_nuggets,
@@ -112,14 +111,6 @@ def test_scores_are_the_nuggetizers_to_the_digit() -> None:
     assert checked == 8 + 8**2 + 8**3 + 8**4
 
 
-def test_agreement_by_hand() -> None:
-    """20 verdicts, 15 of them equal: by chance 0.5 would be."""
-    pairs = [("y", "y")] * 8 + [("n", "n")] * 7 + [("y", "n")] * 2 + [("n", "y")] * 3
-    chance = (10 * 11 + 10 * 9) / 400
-    assert cohen_kappa(pairs) == pytest.approx((0.75 - chance) / (1 - chance)) == pytest.approx(0.5)
-    assert (cohen_kappa([]), cohen_kappa([("y", "y")])) == (0.0, 1.0)
-
-
 # Files
 
 
@@ -183,41 +174,16 @@ def test_a_judge_is_asked_and_its_verdicts_are_kept(place: Path) -> None:
     again = evaluate(*command, "--judge", "scripted:judge.json", code=2)
     assert "exists already" in again.stderr
     assert means(*command, "--judge", str(kept)) == found
-    assert means("nuggets", "ours.json", "--nuggets", str(kept)) == found
-
-
-def test_verdicts_are_compared_with_peoples(place: Path) -> None:
-    """People find more in an answer of ours than the judge, nothing in one of theirs, and order the runs alike."""
-    write_run(place / "theirs.json", ANSWERS | {"1_2": "I do not know."})
-    theirs = [*LABELS[:1], ["not_support"] * 3]
-    write(place / "judge.json", json.dumps({"ask": {"assign": [{"labels": labels} for labels in LABELS + theirs]}}))
-    command = ("nuggets", "ours.json", "theirs.json", "--nuggets", "nuggets.jsonl")
-    evaluate(*command, "--judge", "scripted:judge.json", "-o", "both.jsonl")
-    answers = [answer for answer in read_assignments(place / "both.jsonl") if answer.turn_id == "1_2"]
-    ours, theirs_ = (replace(answer, text="") for answer in answers)
-    ours = replace(ours, nuggets=(replace(ours.nuggets[0], verdict="support"), *ours.nuggets[1:]))
-    write(place / "people.jsonl", (encode_nuggets(ours) + encode_nuggets(theirs_)).decode())
-    result = evaluate(*command, "--judge", "both.jsonl", "--human", "people.jsonl", "--json")
-    runs, agreement = map(json.loads, result.stdout.splitlines())
-    assert [run["mean"]["strict all"] for run in runs] == pytest.approx([1 / 3, 1 / 3])
-    found = agreement["agreement"]
-    chance = (1 * 0 + 0 * 1 + 5 * 5) / 36  # partial_support, support, not_support
-    assert (found["verdicts"], found["equal"]) == (6, pytest.approx(5 / 6))
-    assert found["kappa"] == pytest.approx((5 / 6 - chance) / (1 - chance))
-    assert found["tau"] == {"vital": 1.0, "weighted": 1.0, "all": 1.0}  # by the strict measures the judge ties the runs
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "what"),
     [
-        ((), 2, "Give --judge: a model that is asked"),
         (("--judge", "none"), 2, "a judge has to be a model"),
         (("--judge", "nonsense"), 2, "unknown model 'nonsense'"),
         (("--judge", "nuggets.jsonl"), 5, "has no verdicts on these runs"),
         (("--judge", "other.jsonl"), 5, "is about another answer than the one of ours.json"),
         (("--judge", "changed.jsonl"), 5, "judges by other nuggets"),
-        (("--human", "missing.jsonl", "--judge", "scripted:judge.json"), 4, "no such file"),
-        (("--human", "nuggets.jsonl", "--judge", "scripted:judge.json"), 5, "has no verdicts on these runs"),
         (("ours.json", "--judge", "scripted:judge.json"), 2, "two runs are called ours.json"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`convagent eval nuggets`: from runs and nuggets to verdicts, scores and agreement.
+"""`convagent eval nuggets`: from runs and nuggets to verdicts and scores.
 
 Whoever is killed and begins again goes on: what a model replied is in the cache of replies.
 """
@@ -14,7 +14,6 @@ from agent.evaluation.judges import open_nugget_judge
 from agent.evaluation.nuggets import (
     NO_VERDICT,
     JudgedAnswer,
-    cohen_kappa,
     decode_nuggets,
     encode_nuggets,
     read_nuggets,
@@ -28,7 +27,6 @@ from schemas.errors import InvalidInputError, UsageError, format_count, list_wit
 from schemas.progress import StageProgress
 
 log = logging.getLogger("convagent")
-JUDGE_REMEDY = "Give --judge: a model that is asked, minilm for a rough proxy, or a file with verdicts."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,47 +35,21 @@ class JudgingRequest:
 
     runs: tuple[Path, ...]
     nuggets: Path
-    judge: str | None  # a model, or a file of verdicts; None: that of the nuggets is one
+    judge: str  # a model, or a file of verdicts
     topics: Path | None = None  # what was asked, for nuggets that do not say it
-    human: Path | None = None  # verdicts of people
     output: Path | None = None
     overwrite: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Of verdicts by two judges on the same things."""
-
-    verdicts: int
-    equal: float  # share
-    kappa: float  # Cohen's, without weights
-    tau: Mapping[str, float]  # Kendall's tau-b between the orders of runs, by measure; without less than two runs
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRuns:
-    """What came of it."""
-
-    scores: list[Scores]
-    agreement: Agreement | None
-    output: Path | None  # where the verdicts are, if they were made
-
-
-def judge_runs(request: JudgingRequest, progress: StageProgress) -> JudgedRuns:
+def judge_runs(request: JudgingRequest, progress: StageProgress) -> tuple[list[Scores], Path | None]:
     """Judge the answers of each run, or take the verdicts of a file, and score them.
 
-    Raises before any work for what can be known to be wrong by then.
+    Returns the scores, and where the verdicts are, if they were made. Raises before any work for what can be known to
+    be wrong by then.
     """
     answers = _pair_answers(request)
-    human = _take_verdicts(answers, request.human) if request.human else None
     output = None
-    if request.judge is None:
-        try:
-            judged = _take_verdicts(answers, request.nuggets)
-        except InvalidInputError as error:
-            what = f"holds no verdicts on these runs ({error.what})"
-            raise UsageError(what, where=str(request.nuggets), remedy=JUDGE_REMEDY) from error
-    elif Path(request.judge).is_file() and not request.judge.endswith(".gguf"):
+    if Path(request.judge).is_file() and not request.judge.endswith(".gguf"):
         judged = _take_verdicts(answers, Path(request.judge))
     else:
         stem = request.runs[0].name.removesuffix(".jsonl").removesuffix(".json")
@@ -92,11 +64,9 @@ def judge_runs(request: JudgingRequest, progress: StageProgress) -> JudgedRuns:
                 judged.append(judge.judge(answer))
                 tick(len(judged))
         write_atomically(output, map(encode_nuggets, judged))
-    if missing := sum(verdict in NO_VERDICT for answer in judged for verdict in answer.verdicts.values()):
-        count = format_count(missing, "verdict")
-        log.warning("%s: without %s, which count as not in the answer", request.judge or request.nuggets, count)
-    scores = [_score(run.name, judged) for run in request.runs]
-    return JudgedRuns(scores, _compare(judged, human) if human else None, output)
+    if missing := sum(nugget.verdict in NO_VERDICT for answer in judged for nugget in answer.nuggets):
+        log.warning("%s: without %s, which count as not in the answer", request.judge, format_count(missing, "verdict"))
+    return [_score(run.name, judged) for run in request.runs], output
 
 
 def _pair_answers(request: JudgingRequest) -> list[JudgedAnswer]:
@@ -162,28 +132,3 @@ def _score(run: str, judged: Sequence[JudgedAnswer]) -> Scores:
     own = [answer for answer in judged if answer.run == run]
     scores = {answer.turn_id: score_nuggets(answer.nuggets) for answer in own}
     return Scores(run, scores, sum(not answer.text for answer in own))
-
-
-def _compare(judged: Sequence[JudgedAnswer], human: Sequence[JudgedAnswer]) -> Agreement:
-    """Verdicts on the same nuggets, and the order of runs over the turns that both judged."""
-    from scipy.stats import kendalltau
-
-    both = [
-        (ours, theirs)
-        for ours, theirs in zip(judged, human, strict=True)
-        if not all(verdict in NO_VERDICT for verdict in theirs.verdicts.values())
-    ]
-    pairs = [
-        (verdict, other)
-        for ours, theirs in both
-        for text, verdict in ours.verdicts.items()
-        if verdict not in NO_VERDICT and (other := theirs.verdicts.get(text)) not in NO_VERDICT
-    ]
-    equal = sum(one == other for one, other in pairs) / max(1, len(pairs))
-    runs = dict.fromkeys(answer.run for answer, _ in both)
-    ours, theirs = ([_score(run, side) for run in runs] for side in zip(*both, strict=True))
-    measures = dict.fromkeys(measure for scores in ours for turn in scores.turns.values() for measure in turn)
-    means = {m: ([run.mean(m) for run in ours], [run.mean(m) for run in theirs]) for m in measures}
-    orders = {m: sides for m, sides in means.items() if all(len(set(side)) > 1 for side in sides)}  # not all tied
-    taus = {m: float(kendalltau(*sides).statistic) for m, sides in orders.items()}
-    return Agreement(len(pairs), equal, cohen_kappa(pairs), taus)

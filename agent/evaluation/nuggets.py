@@ -15,8 +15,7 @@ source: README and `nuggetizer.core.types` of nuggetizer 0.0.5 (castorini/nugget
 made is "failed".
 """
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -88,17 +87,6 @@ def _share(nuggets: Sequence[Nugget], worth: Mapping[Verdict, float], weights: S
     weights = weights or [1.0] * len(nuggets)
     found = sum(weight * worth.get(nugget.verdict, 0.0) for nugget, weight in zip(nuggets, weights, strict=True))
     return found / sum(weights) if any(weights) else 0.0
-
-
-def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
-    """Agreement of two judges beyond chance, from -1 to 1; 1 where all verdicts are equal, 0 without any verdict."""
-    if not pairs:
-        return 0.0
-    count = len(pairs)
-    equal = sum(one == other for one, other in pairs) / count
-    left, right = (Counter(side) for side in zip(*pairs, strict=True))
-    chance = sum(left[label] * right[label] for label in left) / count**2
-    return 1.0 if equal == 1.0 else (equal - chance) / (1 - chance)
 
 
 def read_nuggets(path: Path) -> tuple[JudgedAnswer, ...]:

@@ -7,12 +7,10 @@ import typer
 from agent.terminal.output import print_json, print_table, to_plain_text
 from agent.terminal.settings import log
 from indexes.text.control_characters import strip_control_characters
-from schemas.errors import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent.evaluation.judging import JudgedRuns
     from agent.evaluation.scores import Scores
 
 
@@ -44,18 +42,3 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, per_tu
     print_table(["", *names, "turns", *(["p"] if pair else [])], rows)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
     log.info("%d turns judged%s", len(runs[0].turns), missing)
-
-
-def show_judged(judged: "JudgedRuns", measures: "Sequence[str]", *, per_turn: bool, as_json: bool) -> None:
-    """The scores of judged runs, and how far their judge agrees with people; in JSON on a line of its own."""
-    show_measures(judged.scores, measures, per_turn=per_turn, as_json=as_json)
-    if judged.output:
-        log.info("the verdicts are in %s; --judge %s takes them from there", judged.output, judged.output)
-    if not (agreement := judged.agreement):
-        return
-    if as_json:
-        print_json({"agreement": agreement})
-        return
-    taus = "".join(f", Kendall's tau of {measure} {tau:.3f}" for measure, tau in agreement.tau.items())
-    verdicts = format_count(agreement.verdicts, "verdict")
-    typer.echo(f"{verdicts} of people: {agreement.equal:.1%} equal, Cohen's kappa {agreement.kappa:.3f}{taus}")
