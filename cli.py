@@ -562,26 +562,6 @@ def eval_rcd_passages(
     measures.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
-@eval_app.command("touche")
-def eval_touche(
-    runs: list[Path] = RUNS,
-    qrels: Path = Option(..., help="Labels of relevance: topic 0 argument level."),
-    quality_qrels: Path | None = Option(None, help="Labels of quality, in the same form."),
-    per_turn: bool = PER_TURN,
-    as_json: bool = MEASURES_AS_JSON,
-) -> None:
-    """How good a run of Touché is: nDCG@5 for relevance and for quality; a label of -2 counts as 0.
-
-    [bold]convagent eval touche run.txt --qrels relevance.qrels --quality-qrels quality.qrels[/]
-    [bold]convagent eval touche ours.txt theirs.txt --qrels relevance.qrels[/] compares them by a paired t-test.
-    """
-    from agent.tasks.touche.measures import MEASURES, evaluate_touche
-
-    scores = evaluate_touche(runs, qrels, quality_qrels)
-    wanted = MEASURES if quality_qrels else MEASURES[:1]
-    measures.show_measures(scores, wanted, per_turn=per_turn, as_json=as_json)
-
-
 @app.command(rich_help_panel=RUNS_PANEL)
 def show(
     trace: Path = Argument(help="A trace file."),

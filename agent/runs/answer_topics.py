@@ -11,7 +11,7 @@ from agent.models.registry import is_server_address
 from agent.runs.backends.local import LOCAL, Backend, Workforce, open_local
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
-from agent.runs.trace import ServerUsage, new_trace, resume_trace, sum_server_usage
+from agent.runs.trace import new_trace, resume_trace
 from agent.runs.worker import WorkerSpecification
 from agent.tracks.registry import load_edition
 from agent.tracks.run_files import check_expressible
@@ -77,7 +77,6 @@ class RunReport:
     resumed: int
     problems: tuple[Problem, ...]
     without_model: Mapping[str, str]  # why, by turn id, where the model failed
-    usage: ServerUsage  # of turns that were answered earlier, too
 
 
 def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -> RunReport:
@@ -101,8 +100,7 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
             trace = answer_remaining(job, backend, before, on_turn)
     problems = write_run(outputs.run, trace, topics, info, edition)
     done, failed = len(before.replies), trace.without_model
-    usage = sum_server_usage(trace.lines() if is_server_address(request.model) else ())
-    return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed, usage)
+    return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
 
 
 def open_backend(name: str, workforce: Workforce) -> AbstractContextManager[Backend]:

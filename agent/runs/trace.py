@@ -215,34 +215,3 @@ def append_line(file: IO[bytes], line: TraceLine | RunSettings) -> None:
     """Write one line and hand it to the disk."""
     remedy = "What was answered is kept. Make room, and the same command with --resume goes on."
     files.append_line(file, msgspec.json.encode(line), remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class ServerUsage:
-    """Sums over the calls that a server was sent for the turns as they stand. What came from our cache took nothing."""
-
-    calls: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0  # all of them, those that the server had in its own cache included
-    cached_tokens: int = 0  # the part of the prompt's that it had there
-    completion_tokens: int = 0
-    seconds: float = 0.0  # waiting for one's turn included
-
-    @property
-    def repeated(self) -> int:
-        """Requests beside the first of each call: after a failure, or because the server did not take their form."""
-        return self.requests - self.calls
-
-
-def sum_server_usage(lines: Iterable[TraceLine]) -> ServerUsage:
-    """What the turns of these lines took."""
-    calls = [call for line in lines for call in line.calls if call.requests]
-    cached = sum(call.prefix_tokens for call in calls)
-    return ServerUsage(
-        len(calls),
-        sum(call.requests for call in calls),
-        sum(call.tokens_read for call in calls) + cached,
-        cached,
-        sum(call.tokens_written for call in calls),
-        sum(call.seconds for call in calls),
-    )

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
-    from agent.runs.trace import ServerUsage
     from agent.runs.validation import Verdict
     from agent.serve.connections import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask
@@ -103,24 +102,11 @@ def show_run(report: "RunReport") -> None:
         turn_id, why = next(iter(report.without_model.items()))
         what = f"{len(report.without_model)} of them without the model, which failed (turn {turn_id}: {why})"
         log.warning("%s; `--resume` asks it again", what)
-    if report.usage.calls:
-        log.info("server %s", describe_server_usage(report.usage))
     verdict = format_count(len(report.problems), "problem") if report.problems else "valid"
     log.info("run    %s  (%s, %s)\ntrace  %s", report.run, report.edition, verdict, report.trace)
     if report.problems:
         listed = "\n".join(f"  {problem}" for problem in report.problems)
         raise InvalidInputError(f"the run breaks rules of its edition:\n{listed}", where=str(report.run))
-
-
-def describe_server_usage(usage: "ServerUsage") -> str:
-    """What was sent to a server and came back, in a line."""
-    again = f" ({usage.repeated:,} of them again)" if usage.repeated else ""
-    cached = f" ({usage.cached_tokens:,} of them cached there)" if usage.cached_tokens else ""
-    each = usage.seconds / usage.calls
-    return (
-        f"{format_count(usage.requests, 'request')}{again}, {each:.1f} s each, "
-        f"tokens: {usage.prompt_tokens:,} of prompts{cached}, {usage.completion_tokens:,} of replies"
-    )
 
 
 def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) -> None:

@@ -100,7 +100,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int]] = {
     "qrels": (("qrels.txt",), ("eval search <ikat-2024.trec> --qrels {broken}",), 3),
     "statements": (("ptkb.qrels",), ("eval ptkb <ikat-2024.run.json> --qrels {broken} --per-turn",), 3),
     "rcd labels": (("rcd.qrels",), ("eval rcd-passages <rcd.trec> --qrels {broken} -t <rcd.xml>",), 2),
-    "touche labels": (("touche.qrels",), ("eval touche <touche-out>/run.txt --qrels {broken} --json",), 2),
+    "touche labels": (("touche.qrels",), ("eval search <touche-out>/run.txt --qrels {broken} --json",), 2),
     "truth": (("truth.json",), ("eval qrecc <qrecc.run.json> --truth {broken}",), 2),
     "documents": (("documents",), ("chat --docs {folder} --incognito",), 12),
 }
