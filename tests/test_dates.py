@@ -12,16 +12,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.chat.answers_by_date import find_restriction
-from agent.chat.dated_documents import find_listing, find_period, list_items
+from agent.chat.dated_documents import find_listing, find_restriction, list_items, list_paths
 from agent.chat.interactive import Terminal
-from agent.chat.scope import list_paths, select_rows, select_scope
+from agent.chat.scope import select_rows, select_scope
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
-from indexes.text.dates import read_date
+from indexes.text.dates import find_period, read_date
 from tests.conftest import read_cases
 from tests.test_chat import shown_after
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from agent.chat.dated_documents import list_paths
 from agent.chat.interactive import Terminal
 from agent.chat.scope import (
     describe_scope,
     find_scope,
     find_scope_request,
     list_folders,
-    list_paths,
     require_scope,
     select_rows,
     select_scope,

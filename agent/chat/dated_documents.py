@@ -1,28 +1,30 @@
 """Documents by date and kind: "the newest invoice", "mails of 2025", "documents of last month", in English and German.
 
-The date of a message is that of its header; of a document the one in its name or title, else when the file was last
-changed. Messages are in order by UTC; which day one is of goes by the local time zone.
+They are listed, or a question is asked of them alone: "What does the latest mail say about the boat?". The date of a
+message is that of its header; of a document the one in its name or title, else when the file was last changed. Messages
+are in order by UTC; which day one is of goes by the local time zone.
 """
 
 import os
 import re
-from calendar import monthrange
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
 
-from indexes.documents.collection import MAX_LISTED, Collection
+from agent.chat.store import ChatTurn
+from agent.turn.extractive_answer import says_not_found
+from indexes.documents.collection import Collection, name_documents
 from indexes.documents.whole_documents import has_all_words, stem_path
 from indexes.ranking.rankings import Rows
 from indexes.text.analysis import ENGLISH
-from indexes.text.dates import DATE, MONTH, MONTHS, to_iso
-from schemas.errors import list_with_limit
-from schemas.records import Passage
+from indexes.text.dates import Period, find_period, to_period
+from indexes.text.sentences import split_sentences
+from schemas.records import Hit, Message, Passage, Query, Response, Sentence, Turn, TurnResult
 
 _KINDS = {  # how the names of their files end; all documents end in ""
     "mail message nachricht": (".eml", ".mbox", ".msg"),
@@ -34,84 +36,7 @@ _KINDS = {  # how the names of their files end; all documents end in ""
     "document file dokument datei": ("",),
 }
 _ENDINGS = {word: endings for words, endings in _KINDS.items() for word in words.split()}
-NOUN = rf"(?:e-?)?(?:{'|'.join(_ENDINGS)})(?:en|[sen])?"
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """Days that belong together, both ends included."""
-
-    first: date
-    last: date
-
-    def __contains__(self, other: object) -> bool:
-        """Whether all of another period is in this one."""
-        return isinstance(other, Period) and self.first <= other.first and other.last <= self.last
-
-    def __str__(self) -> str:
-        first, last = (f"{day.day} {day:%B %Y}" for day in (self.first, self.last))
-        return first if first == last else f"{first} to {last}"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPeriod:
-    """A period where a text names it."""
-
-    period: Period
-    start: int  # of its words in the text, with the preposition before them
-    end: int
-
-    def cut_out(self, text: str) -> str:
-        """The text without the words of the period."""
-        return (text[: self.start].rstrip() + re.sub(r"^['’]s?(?= )", "", text[self.end :])).strip()
-
-
-_PERIOD = re.compile(
-    r"(?<![\w.-])(?:(?P<since>since|seit)\s+)?(?P<link>(?:of|in|from|on|during|von|vom|aus|am|im|de|del|di|van|em|en)\s+)?"
-    r"(?:the |der |dem )?(?:(?P<day>today|heute|(?P<past>yesterday|gestern))"
-    r"|(?:(?P<past2>last|letzte[nrms]?)|this|diese[nrms]?)\s+(?P<unit>week|month|year|woche|monats?|jahr(?:es)?)"
-    rf"|(?P<date>{DATE.pattern.replace('P<', 'P<d_').replace('P=', 'P=d_')})|(?P<month>{MONTH}))(?![\w-])",
-    re.IGNORECASE,
-)
-
-
-def to_period(iso: str) -> Period | None:
-    """The days of `2025`, `2025-03` or `2025-03-11`; None where there is no such day, and for anything else."""
-    try:
-        year, month, day = (*map(int, iso.split("-")), 0, 0)[:3]
-        first = date(year, month or 1, day or 1)
-    except ValueError:
-        return None
-    return Period(first, first if day else date(year, month or 12, monthrange(year, month or 12)[1]))
-
-
-def find_period(text: str, today: date) -> NamedPeriod | None:
-    """The first period that a text names."""
-    for found in _PERIOD.finditer(text):
-        if period := _read_period(found, today):
-            last = max(today, period.last) if found["since"] else period.last
-            return NamedPeriod(Period(period.first, last), found.start(), found.end())
-    return None
-
-
-def _read_period(found: "re.Match[str]", today: date) -> Period | None:
-    if found["date"]:
-        plain = DATE.search(found["date"])
-        return to_period(iso) if plain and (iso := to_iso(plain)) else None
-    if found["month"]:
-        month = MONTHS[found["month"].casefold()]  # the latest that has begun; "may" is no month without "in"
-        return (
-            to_period(f"{today.year - (month > today.month)}-{month:02}") if found["link"] or found["since"] else None
-        )
-    is_past = bool(found["past"] or found["past2"])
-    if found["day"]:
-        return Period(day := today - timedelta(is_past), day)
-    if found["unit"][0] in "wW":
-        monday = today - timedelta(today.weekday() + 7 * is_past)
-        return Period(monday, monday + timedelta(6))
-    if found["unit"][0] in "mM":
-        return to_period(f"{today.replace(day=1) - timedelta(1) if is_past else today:%Y-%m}")
-    return to_period(str(today.year - is_past))
+_NOUN = rf"(?P<noun>(?:e-?)?(?:{'|'.join(_ENDINGS)})(?:en|[sen])?)"
 
 
 _MESSAGE = re.compile(r"(.*\.mbox:message\d+)(?:\.\d+)?", re.IGNORECASE)
@@ -231,6 +156,11 @@ def list_items(collection: Collection) -> list[DatedItem]:
     ]
 
 
+def list_paths(items: Iterable[DatedItem]) -> list[str]:
+    """The documents that these items are of, by their paths."""
+    return list(dict.fromkeys(item.path for item in items))
+
+
 def select_items(wanted: Wanted, collection: Collection) -> list[DatedItem]:
     """The items that are asked for. Only of those that a search finds is the text read for a subject."""
     items = list_items(collection) if collection.is_folder else []
@@ -253,23 +183,20 @@ def mark_rows(items: Sequence[DatedItem], collection: Collection) -> Rows:
     return rows
 
 
+# Lists of documents
+
 _ARTICLES = r"(?:(?:all|of|the|my|your|our|any|alle|die|meine) )*"
 _LEAD = r"(?:(?:and|so|please|can you|und|bitte) )*"
-_WHICH, _SHOW = r"(?:what|which|how many|welche)", r"(?:list|show(?: me)?|do you have|zeig(?: mir)?)"
+_WHICH, _SHOW = r"(?:what|which|how many|welche)", r"(?P<show>list|show(?: me)?|do you have|zeig(?: mir)?)"
 _HAVE = (
     r"(?:do (?:i|you|we) have|have you(?: got| read)?|are there|are in (?:the|this) folder|can (?:you read|i ask)"
     r"|hast du|habe ich|gibt es)"
 )
-FROM = r"(?: (?:from|by|von) (?P<sender>(?!the\b)[\w .'-]+?))??"
-ABOUT = r"(?: (?:about|on|regarding|über|zu) (?:(?:the|my|our) )?(?P<subject>[\w '-]+?))??"
-_LISTING = re.compile(
-    rf"{_LEAD}(?:{_SHOW} {_ARTICLES}(?P<noun>{NOUN})|{_WHICH} {_ARTICLES}(?P<noun2>{NOUN}) {_HAVE}){ABOUT}"
-    r"(?:,? please)?",
-    re.IGNORECASE,
-)
+_FROM = r"(?: (?:from|by|von) (?P<sender>(?!the\b)[\w .'-]+?))??"
+_ABOUT = r"(?: (?:about|on|regarding|über|zu) (?:(?:the|my|our) )?(?P<subject>[\w '-]+?))??"
 _PHRASE = re.compile(
-    rf"(?:{_WHICH} |{_SHOW} )?{_ARTICLES}(?P<noun>{NOUN}){FROM}{ABOUT}"
-    rf"(?: {_HAVE}| (?:came|arrived|kamen|are|is|from|of|von))*",
+    rf"{_LEAD}(?:{_WHICH} |{_SHOW} )?{_ARTICLES}{_NOUN}(?P<have> {_HAVE})?{_FROM}{_ABOUT}"
+    rf"(?: {_HAVE}| (?:came|arrived|kamen|are|is|from|of|von))*(?:,? please)?",
     re.IGNORECASE,
 )
 
@@ -289,21 +216,155 @@ def read_wanted(text: str, collection: Collection) -> Wanted | None:
 def find_listing(utterance: str, collection: Collection) -> Wanted | None:
     """What the whole of an utterance asks to have listed; None for a question, and for what may be one."""
     text = " ".join(utterance.split()).rstrip(" ?!.")
-    if found := _LISTING.fullmatch(text):
-        wanted = Wanted(found["noun"] or found["noun2"], subject=found["subject"] or "")
+    found = _PHRASE.fullmatch(text)
+    if found and (found["show"] or found["have"]) and not found["sender"]:
+        wanted = Wanted(found["noun"], subject=found["subject"] or "")
         return wanted if collection.is_folder or not wanted.subject else None
     named = find_period(text, collection.today()) if collection.is_folder else None
-    rest = named.cut_out(text) if named else ""
-    return read_wanted(text, collection) if rest else None
+    return read_wanted(text, collection) if named and named.cut_out(text) else None
 
 
 def describe_listing(wanted: Wanted, collection: Collection) -> str:
     """The documents that were asked for, the newest first where days were named."""
     if not wanted.period and (wanted.is_of_all or not collection.is_folder):
-        return collection.describe(wanted.subject)
+        if wanted.subject and collection.list_documents():
+            return _describe_subject(wanted.subject, collection)
+        return collection.describe()
     days = f" dated {wanted.period}" if wanted.period else ""
     found = order_by_date(select_items(wanted, collection))
     if not found:
         return f"I have no {wanted.noun}{days}."
-    listed = ", ".join(list_with_limit([item.describe() for item in found], MAX_LISTED, "and {} more"))
-    return f"{wanted.noun[0].upper()}{wanted.noun[1:]}{days}: {listed}."
+    return f"{wanted.noun[0].upper()}{wanted.noun[1:]}{days}: {name_documents([item.describe() for item in found])}."
+
+
+def _describe_subject(subject: str, collection: Collection) -> str:
+    """Which documents have a subject in their path or title, and which speak of it."""
+    items = select_items(Wanted(subject=subject), collection)
+    found = list_paths(item for item in items if item.has_words(subject))
+    further = [path for path in list_paths(items) if path not in found]
+    total = len(collection.list_documents())
+    named = f"{len(found)} of my {total} documents by path or title: {name_documents(found)}."
+    if found:
+        return f"{named} {len(further)} more by contents: {name_documents(further)}." if further else named
+    if further:
+        return f"{len(further)} of my {total} documents by contents: {name_documents(further)}."
+    return f"None of my {total} documents has “{subject}” in its path, title or contents."
+
+
+# Questions that are asked of documents of a date
+
+_THE = r"(?:the|my|our|die|der|das|dem|den|meine[rmn]?)"
+_LAST = r"(?:last|letzte[nrms]?)(?= (?:e-?)?(?:mail|message|nachricht))"
+_ORDER = rf"(?:(?P<new>latest|newest|most recent|neueste[nrms]?|{_LAST})|(?P<old>oldest|earliest|älteste[nrms]?))"
+_OVERVIEW = re.compile(
+    r"(?:(?:what|which)(?: is| was|'s| does| did)|show(?: me)?|read(?: me)?|summari[sz]e|open"
+    rf"|what is in|was (?:ist|steht in)|zeig(?: mir)?|worum geht es in) {_THE} {_ORDER} {_NOUN}{_FROM}{_ABOUT}"
+    r"(?: say| about)?",
+    re.IGNORECASE,
+)
+_NAME = r"(?P<sender>(?-i:[A-ZÄÖÜ])\w+(?: (?-i:[A-ZÄÖÜ])\w+)*)"
+_WITHIN = re.compile(rf"\b{_THE} {_ORDER} {_NOUN}(?: (?:from|by|of|von) {_NAME})?", re.IGNORECASE)
+_NEWEST_OF = re.compile(
+    r"\b(?:the|my|our) (?P<new>latest|newest|most recent) (?P<words>[\w'-]+(?: [\w'-]+){0,2})", re.IGNORECASE
+)
+_BEFORE = re.compile(rf"\b{_NOUN}(?: (?:from|by|von) {_NAME})?\s*$", re.IGNORECASE)
+_AFTER = re.compile(rf"(?:['’]s?)? {_NOUN}\b(?P<sender>)", re.IGNORECASE)
+_WRITES = re.compile(r"\b(?:wr(?:ite|ote|itten)|sen[dt]|geschrieben|geschickt|schrieb|schickte)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DateRestriction:
+    """What a question is searched in because of the dates that it names."""
+
+    items: tuple[DatedItem, ...]
+    question: str  # without the words of a period
+    words: str  # what is searched, as it is said to the person
+    is_overview: bool = False  # whether nothing else is asked than what the one item is about
+
+
+def find_restriction(question: str, collection: Collection) -> DateRestriction | None:
+    """The documents that a question is about by their dates; None where it names none, or there are none."""
+    text = " ".join(question.split())
+    return _find_newest(text, collection) or _find_newest_of_name(text, collection) or _find_in_period(text, collection)
+
+
+def _find_newest(text: str, collection: Collection) -> DateRestriction | None:
+    """ "What is the latest mail from Anna about?", "What does the latest mail from Anna say about the boat?" """
+    whole = _OVERVIEW.fullmatch(text.rstrip(" ?!."))
+    if not (found := whole or _WITHIN.search(text)):
+        return None
+    wanted = Wanted(found["noun"], found["sender"] or "", (whole and whole["subject"]) or "")
+    ordered = order_by_date(select_items(wanted, collection))
+    if not ordered:
+        return None
+    best = ordered[-1 if found["old"] else 0]
+    words = f"{found['new'] or found['old']} {found['noun']}: {best.describe()}"
+    return DateRestriction((best,), text, words, is_overview=bool(whole))
+
+
+def _find_newest_of_name(text: str, collection: Collection) -> DateRestriction | None:
+    """ "What was decided at the latest meeting?", where several documents of that name have dates of their own."""
+    found = _NEWEST_OF.search(text)
+    words = found["words"].split() if found else []
+    for count in range(len(words), 0, -1):
+        name = " ".join(words[:count])
+        items = select_items(Wanted(subject=name), collection)
+        named = order_by_date(item for item in items if item.written and item.has_words(name))
+        if found and len(named) > 1:
+            return DateRestriction((named[0],), text, f"{found['new']} {name}: {named[0].describe()}")
+    return None
+
+
+def _find_in_period(text: str, collection: Collection) -> DateRestriction | None:
+    """ "What do the notes from March 2025 say about the boat?", "What did Anna write last week?" """
+    named = find_period(text, collection.today())
+    if named is None:
+        return None
+    beside = _BEFORE.search(text[: named.start]) or _AFTER.match(text[named.end :])
+    if not beside and not _WRITES.search(text):
+        return None
+    wanted = Wanted(beside["noun"], beside["sender"] or "") if beside else Wanted()
+    items = select_items(replace(wanted, period=named.period), collection)
+    days = text[named.start : named.end].strip()
+    return DateRestriction(tuple(items), named.cut_out(text), f"{days}: {named.period}") if items else None
+
+
+Answer = Callable[[Turn, Sequence[Message], Rows | None], TurnResult]  # of a question from rows of the index
+
+
+def answer_by_date(
+    turn: Turn, history: Sequence[Message], collection: Collection, rows: Rows | None, answer: Answer
+) -> ChatTurn | None:
+    """The answer from documents of a date, of these rows alone; None where none is named, or they have none."""
+    restriction = find_restriction(turn.utterance, collection)
+    if restriction is None:
+        return None
+    marked = mark_rows(restriction.items, collection)
+    marked = marked if rows is None else marked & rows
+    if not marked.any():
+        return None
+    if restriction.is_overview:
+        (item,) = restriction.items
+        overview = answer(replace(turn, utterance=f"Summarise {item.path}"), (), marked)
+        return ChatTurn(turn.utterance, _present(replace(overview, query=Query(turn.utterance)), item))
+    found = answer(replace(turn, utterance=restriction.question), history, marked)
+    if says_not_found(found.response) or not found.response.used:
+        return None
+    return ChatTurn(turn.utterance, found, within=restriction.words)
+
+
+def _present(overview: TurnResult, item: DatedItem) -> TurnResult:
+    """What an item says, below its name and date; of one that is too short for a summary the first sentence.
+
+    A message is named by its title, which has its subject, date and sender: the row that says so, too, is left out.
+    """
+    first = item.passages[0]
+    name = first.title if item.is_message else item.describe()
+    if not overview.response.used or says_not_found(overview.response):
+        opening = Sentence(next(iter(split_sentences(first.text)), first.text), (first.id,))
+        response = Response((opening,), name)
+        return replace(overview, hits=(Hit(first.id, 1.0),), passages=item.passages, responses=(response,))
+    header = ("from: ", "to: ", "date: ", "subject: ") if item.is_message else ()
+    said = tuple(each for each in overview.response.sentences if not each.text.startswith(header))
+    response = replace(overview.response, sentences=said or overview.response.sentences, direct=name)
+    return replace(overview, responses=(response,))

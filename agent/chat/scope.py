@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agent.chat.dated_documents import DatedItem, list_items, mark_rows, read_wanted, select_items
+from agent.chat.dated_documents import DatedItem, list_items, list_paths, mark_rows, read_wanted, select_items
 from indexes.documents.collection import Collection
 from indexes.documents.readers import has_reader
 from indexes.ranking.rankings import Rows
@@ -52,7 +52,7 @@ def find_scope(where: str, collection: Collection) -> str | None:
     """The scope that a request names: a folder by its path, else what was said; None where it has no document."""
     named = list_paths(_select_named(where, collection))
     for folder in list_folders(named):
-        inside = [each.path for each in collection.list_documents() if each.path.startswith(folder)]
+        inside = [path for path in collection.list_documents() if path.startswith(folder)]
         if inside == named and folder.split("/")[-2].casefold() in where.casefold():
             return folder
     return where if where == EVERYWHERE or select_scope(where, collection) else None
@@ -64,11 +64,6 @@ def select_scope(scope: str, collection: Collection) -> list[DatedItem]:
         return named
     wanted = read_wanted(_strip_article(scope), collection)
     return select_items(wanted, collection) if wanted else []
-
-
-def list_paths(items: Iterable[DatedItem]) -> list[str]:
-    """The documents that these items are of, by their paths."""
-    return list(dict.fromkeys(item.path for item in items))
 
 
 def _select_named(scope: str, collection: Collection) -> list[DatedItem]:
@@ -148,8 +143,7 @@ def describe_scope(where: str, collection: Collection) -> tuple[str, ...]:
 
 
 def _name_folders(collection: Collection) -> str:
-    paths = [document.path for document in collection.list_documents()]
-    folders = ", ".join(list_with_limit(list_folders(paths), MAX_LISTED, "and {} more"))
+    folders = ", ".join(list_with_limit(list_folders(collection.list_documents()), MAX_LISTED, "and {} more"))
     return f"There are the folders {folders}." if folders else ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from agent.chat.answers_by_date import answer_by_date
+from agent.chat.dated_documents import answer_by_date
 from agent.chat.observer import NOBODY, Observer
 from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
 from agent.chat.small_talk import choose_scope, list_questions, recognise_small_talk, reply_to_small_talk

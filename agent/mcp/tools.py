@@ -269,11 +269,11 @@ class DocumentServer(MCPServer[Any]):
 
         collection = self._library.wait_for_documents(progress).collection
         documents = keep_to_scope(require_scope(only or EVERYWHERE, collection), collection).list_documents()
-        shown = documents[:MAX_DOCUMENTS]
-        firsts = collection.index.read([document.first_passage for document in shown])
+        shown = [*documents.items()][:MAX_DOCUMENTS]
+        firsts = collection.index.read([id for _, id in shown])
         listed = [
-            ListedDocument(path=document.path, title=first.title, uri=f"{DOCUMENTS}{quote(document.path)}")
-            for document, first in zip(shown, firsts, strict=True)
+            ListedDocument(path=path, title=first.title, uri=f"{DOCUMENTS}{quote(path)}")
+            for (path, _), first in zip(shown, firsts, strict=True)
         ]
         return DocumentsResult(total=len(documents), documents=listed)
 

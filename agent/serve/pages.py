@@ -288,7 +288,7 @@ def _list_folders(collection: Collection) -> list[str]:
     """The folders that a question can be kept to."""
     if not collection.is_folder:
         return []
-    return list_folders(document.path for document in collection.list_documents())[:MAX_FOLDERS]
+    return list_folders(collection.list_documents())[:MAX_FOLDERS]
 
 
 def _list_chats(request: Request, store: Store) -> dict[str, object]:

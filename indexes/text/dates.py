@@ -1,6 +1,9 @@
-"""Dates as people write them in the names and titles of documents, with the months of seven languages."""
+"""Dates as people write them in titles and questions, with the months of seven languages, and periods of days."""
 
 import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, timedelta
 
 from indexes.words import LANGUAGES, list_words
 
@@ -38,3 +41,79 @@ def to_iso(found: re.Match[str]) -> str:
     if month > 12 or day > 31 or (not month and "month" in groups):
         return ""
     return "-".join([groups["year"], *(f"{part:02}" for part in (month, day) if part)])
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days that belong together, both ends included."""
+
+    first: date
+    last: date
+
+    def __contains__(self, other: object) -> bool:
+        """Whether all of another period is in this one."""
+        return isinstance(other, Period) and self.first <= other.first and other.last <= self.last
+
+    def __str__(self) -> str:
+        first, last = (f"{day.day} {day:%B %Y}" for day in (self.first, self.last))
+        return first if first == last else f"{first} to {last}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPeriod:
+    """A period where a text names it."""
+
+    period: Period
+    start: int  # of its words in the text, with the preposition before them
+    end: int
+
+    def cut_out(self, text: str) -> str:
+        """The text without the words of the period."""
+        return (text[: self.start].rstrip() + re.sub(r"^['’]s?(?= )", "", text[self.end :])).strip()
+
+
+_PERIOD = re.compile(
+    r"(?<![\w.-])(?:(?P<since>since|seit)\s+)?(?P<link>(?:of|in|from|on|during|von|vom|aus|am|im|de|del|di|van|em|en)\s+)?"
+    r"(?:the |der |dem )?(?:(?P<day>today|heute|(?P<past>yesterday|gestern))"
+    r"|(?:(?P<past2>last|letzte[nrms]?)|this|diese[nrms]?)\s+(?P<unit>week|month|year|woche|monats?|jahr(?:es)?)"
+    rf"|(?P<date>{DATE.pattern.replace('P<', 'P<d_').replace('P=', 'P=d_')})|(?P<month>{MONTH}))(?![\w-])",
+    re.IGNORECASE,
+)
+
+
+def to_period(iso: str) -> Period | None:
+    """The days of `2025`, `2025-03` or `2025-03-11`; None where there is no such day, and for anything else."""
+    try:
+        year, month, day = (*map(int, iso.split("-")), 0, 0)[:3]
+        first = date(year, month or 1, day or 1)
+    except ValueError:
+        return None
+    return Period(first, first if day else date(year, month or 12, monthrange(year, month or 12)[1]))
+
+
+def find_period(text: str, today: date) -> NamedPeriod | None:
+    """The first period that a text names."""
+    for found in _PERIOD.finditer(text):
+        if period := _read_period(found, today):
+            last = max(today, period.last) if found["since"] else period.last
+            return NamedPeriod(Period(period.first, last), found.start(), found.end())
+    return None
+
+
+def _read_period(found: "re.Match[str]", today: date) -> Period | None:
+    if found["date"]:
+        plain = DATE.search(found["date"])
+        return to_period(to_iso(plain)) if plain else None
+    if found["month"]:
+        month = MONTHS[found["month"].casefold()]  # the latest that has begun; "may" is no month without "in"
+        is_named = found["link"] or found["since"]
+        return to_period(f"{today.year - (month > today.month)}-{month:02}") if is_named else None
+    is_past = bool(found["past"] or found["past2"])
+    if found["day"]:
+        return Period(day := today - timedelta(is_past), day)
+    if found["unit"][0] in "wW":
+        monday = today - timedelta(today.weekday() + 7 * is_past)
+        return Period(monday, monday + timedelta(6))
+    if found["unit"][0] in "mM":
+        return to_period(f"{today.replace(day=1) - timedelta(1) if is_past else today:%Y-%m}")
+    return to_period(str(today.year - is_past))
