@@ -508,8 +508,6 @@ class EvalNuggets:
 def eval_qrecc(
     runs: list[Path] = RUNS,
     truth: Path = Option(..., "--truth", help="The organisers' ground-truth.json."),
-    missing_truth: bool = Option(False, "--eval-missing-truth", help="Turns too for which a truth is empty."),
-    first_rewrites: bool = Option(False, "--eval-turn-one-rewrites", help="Rewrites of first turns too."),
     per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
@@ -520,10 +518,9 @@ def eval_qrecc(
     [bold]convagent eval qrecc questions.run.json --truth ground-truth.json[/]
     [bold]convagent eval qrecc ours.json theirs.json --truth ground-truth.json[/] compares them by a paired t-test.
     """
-    from agent.evaluation.qrecc import MEASURES, CountedTurns, evaluate_qrecc
+    from agent.evaluation.qrecc import MEASURES, evaluate_qrecc
 
-    scores = evaluate_qrecc(runs, truth, CountedTurns(missing_truth, first_rewrites))
-    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    measures.show_measures(evaluate_qrecc(runs, truth), MEASURES, per_turn=per_turn, as_json=as_json)
     log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
 
@@ -592,7 +589,6 @@ class Report:
     qrels: Path | None = QRELS
     ptkb_qrels: Path | None = Option(None, help="Labels of statements.", show_default="the topics' own choice")
     rel_level: int = Option(1, min=1, max=1000, help="The level from which a passage is relevant.")
-    name: list[str] | None = Option(None, help="What the runs are called, one each in their order.")
     passages: list[Path] | None = Option(None, help="Texts of passages; can be repeated.")
     index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that has them.")
     overwrite: bool = OVERWRITE
@@ -602,8 +598,7 @@ class Report:
         from agent.evaluation.report import ReportRequest, write_report
 
         texts = fill(PassageSource, self, passages=tuple(self.passages or ()))
-        names = tuple(self.name or ())
-        path = write_report(fill(ReportRequest, self, runs=tuple(self.runs), names=names, texts=texts))
+        path = write_report(fill(ReportRequest, self, runs=tuple(self.runs), texts=texts))
         log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
 
 

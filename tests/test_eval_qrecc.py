@@ -14,7 +14,6 @@ from agent.evaluation.qrecc import (
     MEASURES,
     REWRITE,
     RR,
-    CountedTurns,
     answer_measures,
     evaluate_qrecc,
 )
@@ -68,24 +67,21 @@ OF_ITSELF = [
 ]
 
 
-def scores(folder: Path, run: Any = RUN, *, missing: bool = False, first: bool = False) -> Scores:
+def scores(folder: Path, run: Any = RUN) -> Scores:
     files = write(folder / "run.json", run), write(folder / "truth.json", TRUTH)
-    [found] = evaluate_qrecc([files[0]], files[1], CountedTurns(missing, first))
+    [found] = evaluate_qrecc([files[0]], files[1])
     return found
 
 
 def test_rewrites_by_hand(tmp_path: Path) -> None:
     """1_2 has five of the six words of the truth. First turns do not count, and 2_2 has no truth."""
     assert scores(tmp_path).by_turn(REWRITE) == {"1_2": 5 / 6}
-    assert scores(tmp_path, first=True).by_turn(REWRITE) == {"1_1": 1.0, "1_2": 5 / 6, "2_1": 0.0}
-    assert scores(tmp_path, missing=True).by_turn(REWRITE) == {"1_2": 5 / 6, "2_2": 0.0}
 
 
 def test_rankings_by_hand(tmp_path: Path) -> None:
     """1_1: bread:2 is second. 1_2 has no truth. 2_1 is ranked and empty. 2_2 is not ranked, and does not count."""
     assert scores(tmp_path).by_turn(RR) == {"1_1": 0.5, "2_1": 0.0}
     assert scores(tmp_path).mean(RR) == 0.25
-    assert scores(tmp_path, missing=True).by_turn(RR) == {"1_1": 0.5, "1_2": 0.0, "2_1": 0.0}
 
 
 def test_answers_by_hand(tmp_path: Path) -> None:
@@ -97,9 +93,6 @@ def test_answers_by_hand(tmp_path: Path) -> None:
     assert found.by_turn(EXACT) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
     assert found.by_turn(F1) == {"1_1": 0.0, "1_2": pytest.approx(2 * 1 * 0.5 / 1.5), "2_2": 1.0}
     assert found.by_turn(ANSWER) == {"1_1": 1.0, "1_2": 1.0, "2_2": 0.0}
-    all_turns = scores(tmp_path, missing=True)
-    assert all_turns.by_turn(EXACT)["2_1"] == all_turns.by_turn(F1)["2_1"] == 1.0  # rightly no answer
-    assert all_turns.by_turn(ANSWER)["2_1"] == 0.0
 
 
 BY_HAND = [
@@ -166,7 +159,7 @@ def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
 def test_files_that_do_not_fit(tmp_path: Path, truth: Any, run: Any, said: str) -> None:
     files = write(tmp_path / "run.json", run), write(tmp_path / "truth.json", truth)
     with pytest.raises(InvalidInputError) as caught:
-        evaluate_qrecc([files[0]], files[1], CountedTurns())
+        evaluate_qrecc([files[0]], files[1])
     assert caught.match(f"(?s){said}")
 
 

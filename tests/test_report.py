@@ -108,7 +108,6 @@ def test_what_cannot_be_compared_is_refused(request_of: ReportRequest, runs: tup
         (replace(request_of, qrels=foreign), "it has '77_1', the labels have '0_1'"),
         (replace(request_of, runs=(missing,)), r"none\.json: no such file"),
         (replace(request_of, runs=(other,)), r"other\.trace\.jsonl: is of another run"),
-        (replace(request_of, names=("one",)), "--name is given 1 time for 2 runs"),
         (replace(request_of, runs=runs * 5), "1 to 8 runs, not of 10"),
         (replace(request_of, output=taken), "exists already"),
     ):
@@ -119,11 +118,11 @@ def test_what_cannot_be_compared_is_refused(request_of: ReportRequest, runs: tup
 
 
 def test_the_command_line_writes_the_same_bytes_again(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    given = ("report", *runs, "-t", TOPICS, "-o", "two.html", "--name", "ours", "--name", "by hand")
+    given = ("report", *runs, "-t", TOPICS, "-o", "two.html")
     written = within.convagent(*given, cwd=tmp_path)
     assert (written.returncode, "two.html: written" in written.stderr) == (0, True)
     first = (tmp_path / "two.html").read_bytes()
-    assert b"<title>ours and by hand on topics.json" in first
+    assert b"<title>automatic and manual on topics.json" in first
     assert within.convagent(*given, "--overwrite", cwd=tmp_path).returncode == 0
     assert (tmp_path / "two.html").read_bytes() == first
 
@@ -140,8 +139,7 @@ def test_what_is_shown_stays_text(request_of: ReportRequest, tmp_path: Path) -> 
     page = write_report(
         replace(
             request_of,
-            runs=(write(tmp_path / "run.json", json.dumps(run)),),
-            names=(attack,),
+            runs=(write(tmp_path / "<img src=x onerror=alert(1)>.json", json.dumps(run)),),
             topics=write(tmp_path / "t.json", json.dumps(topics)),
             texts=PassageSource((texts,)),
         )

@@ -10,7 +10,6 @@ import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -35,64 +34,49 @@ Truths = Mapping[str, Truth]  # by turn id
 Measured = dict[str, dict[str, float]]  # by turn id, then by measure; turns that do not count are not there
 
 
-@dataclass(frozen=True, slots=True)
-class CountedTurns:
-    """Which turns count that the organisers leave out unless told otherwise."""
-
-    missing_truth: bool = False  # those for which there is no truth
-    first_rewrites: bool = False  # the rewrites of first turns, which mostly need none
-
-
-def evaluate_qrecc(runs: Sequence[Path], truth: Path, counted: CountedTurns) -> list[Scores]:
+def evaluate_qrecc(runs: Sequence[Path], truth: Path) -> list[Scores]:
     """The measures of each run, in the order given. Raises `InvalidInputError` for a truth or a run that is none."""
     known = read_truth(truth)
-    return [measure_qrecc(run.name, _turns_by_id(run, known), known, counted) for run in runs]
+    return [measure_qrecc(run.name, _turns_by_id(run, known), known) for run in runs]
 
 
-def measure_qrecc(name: str, turns: Turns, truth: Truths, counted: CountedTurns) -> Scores:
+def measure_qrecc(name: str, turns: Turns, truth: Truths) -> Scores:
     """All measures. A part that the run left out in every turn is not measured."""
-    parts = (
-        measure_rewrites(turns, truth, counted),
-        measure_rankings(turns, truth, counted),
-        measure_answers(turns, truth, counted),
-    )
+    parts = [measure(turns, truth) for measure in (measure_rewrites, measure_rankings, measure_answers)]
     found = {id: {measure: value for part in parts for measure, value in part.get(id, {}).items()} for id in truth}
     return Scores(name, found, sum(id not in turns for id in truth))
 
 
-def measure_rewrites(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
-    """ROUGE-1 recall of rewrites; 0 for a turn without one. An empty truth, where it counts, is never met."""
+def measure_rewrites(turns: Turns, truth: Truths) -> Measured:
+    """ROUGE-1 recall of rewrites; 0 for a turn without one. First turns, which mostly need none, do not count."""
     said = {id: turn.rewrite for id, turn in turns.items() if turn.rewrite is not None}
     return {
         id: {REWRITE: unigram_recall(known.truth_rewrite, said.get(id, ""))}
         for id, known in (truth.items() if said else ())
-        if (counted.first_rewrites or known.turn_no > 1) and (counted.missing_truth or known.truth_rewrite)
+        if known.turn_no > 1 and known.truth_rewrite
     }
 
 
-def measure_rankings(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
+def measure_rankings(turns: Turns, truth: Truths) -> Measured:
     """Reciprocal rank of the first true passage, by `ir_measures`; among equal scores the greater id comes first.
 
     Oddly, a turn for which the run has no ranking does not count, where one with an empty ranking has 0: a run gains by
-    leaving out what it is bad at. A turn without true passages, where it counts, has 0 whatever is found.
+    leaving out what it is bad at.
     """
     found = {id: turn.responses[0].passages for id, turn in turns.items()}
     ranked = {id: {p.id: p.score for p in passages} for id, passages in found.items() if passages is not None}
     judged = {
-        id: dict.fromkeys(known.truth_passages or [""], 1)  # no passage has the empty id
+        id: dict.fromkeys(known.truth_passages, 1)
         for id, known in truth.items()
-        if id in ranked and (counted.missing_truth or known.truth_passages)
+        if id in ranked and known.truth_passages
     }
     return ranking_measures([RR], ranked, judged)
 
 
-def measure_answers(turns: Turns, truth: Truths, counted: CountedTurns) -> Measured:
-    """Exact match, F1 and ROUGE-1 recall of answers; a turn without an answer has the empty one.
-
-    So, where turns without a true answer count, no answer is right there, by exact match and F1.
-    """
+def measure_answers(turns: Turns, truth: Truths) -> Measured:
+    """Exact match, F1 and ROUGE-1 recall of answers; a turn without an answer has the empty one."""
     said = {id: text for id, turn in turns.items() if (text := turn.responses[0].text) is not None}
-    wanted = {id: known.truth_answer for id, known in truth.items() if counted.missing_truth or known.truth_answer}
+    wanted = {id: known.truth_answer for id, known in truth.items() if known.truth_answer}
     return (
         {id: answer_measures(answer, said.get(id, "")) for id, answer in wanted.items()} if said.keys() & wanted else {}
     )

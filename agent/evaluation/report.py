@@ -10,7 +10,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from agent.evaluation import answers, ptkb
 from agent.evaluation.answers import NO_SOURCE, PassageSource, find_cited
@@ -41,17 +44,13 @@ from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn, to_run_turns
 from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable, read_utf8, write_atomically
-from schemas.errors import InvalidInputError, UsageError, format_count
+from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Sentence, Topic, Topics
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 TEMPLATES = Path(__file__).parent
 MOST_RUNS = 8  # that fit beside each other
 SHOWN = 10  # passages of a ranking
 CUT = 600  # characters of a passage
-SURE = 0.05  # a difference is printed in bold below this corrected p
 SAME = 1e-9  # values that differ by less are equal
 QUICK_ROUGE = "rouge1", "rouge2"  # ROUGE-L would take half of the time of a report
 WIDTH, HEIGHT, STUB = 1000, 160, 1.5  # of a chart, and of a bar without a difference, so that it can be pointed at
@@ -66,7 +65,6 @@ class ReportRequest:
     runs: tuple[Path, ...]  # run files of any edition, TREC runs, or traces, which hold their runs
     topics: Path
     output: Path = Path("report.html")
-    names: tuple[str, ...] = ()  # as the report calls them; by default as their files are called
     qrels: Path | None = None
     ptkb_qrels: Path | None = None
     rel_level: int = 1  # from which a passage counts as relevant
@@ -122,10 +120,6 @@ class Difference:
     wins: int  # turns at which it is better
     losses: int
 
-    @property
-    def is_sure(self) -> bool:
-        return self.p < SURE
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -141,8 +135,7 @@ class Comparison:
 def write_report(request: ReportRequest) -> Path:
     """Read everything, measure and compare it, and write the page. Returns where it is."""
     check_writable(request.output, request.overwrite)
-    page = render_report(open_material(request), request.topics.name)
-    write_atomically(request.output, [page.encode()])
+    write_atomically(request.output, [render_report(open_material(request), request.topics.name).encode()])
     return request.output
 
 
@@ -150,13 +143,9 @@ def open_material(request: ReportRequest) -> Material:
     """Everything that is shown of runs. Raises for a run of other topics, and for a trace of another run."""
     if not 1 <= len(request.runs) <= MOST_RUNS:
         raise UsageError(f"a report is of 1 to {MOST_RUNS} runs, not of {len(request.runs)}")
-    if request.names and len(request.names) != len(request.runs):
-        what = f"--name is given {format_count(len(request.names), 'time')} for {len(request.runs)} runs"
-        raise UsageError(what, remedy="Give it once for each run, in the order of the runs, or not at all.")
-    names = request.names or tuple(run.name.removesuffix(".jsonl").removesuffix(".json") for run in request.runs)
     topics = read_topics(request.topics)
     known: Qrels = {id: {} for id in topics.turn_ids()}
-    runs = tuple(open_run(path, name) for path, name in zip(request.runs, names, strict=True))
+    runs = tuple(map(open_run, request.runs))
     for path, run in zip(request.runs, runs, strict=True):
         check_turns_shared(path, run.turns, known)
     if request.qrels:
@@ -179,8 +168,9 @@ def open_material(request: ReportRequest) -> Material:
     )
 
 
-def open_run(path: Path, name: str) -> OpenedRun:
+def open_run(path: Path) -> OpenedRun:
     """A run with the trace that stands beside it, or that it is. Raises for a trace that tells of other answers."""
+    name = path.name.removesuffix(".jsonl").removesuffix(".json")
     if is_trace(path):
         return _read_traced_run(path, name)
     if begins_as_trec_run(read_utf8(path)):
@@ -191,7 +181,7 @@ def open_run(path: Path, name: str) -> OpenedRun:
     if problems := find_duplicates(("turn", turn.turn_id) for turn in turns):
         raise InvalidInputError(list_problems("has turns twice", problems), where=str(path))
     run = OpenedRun(name, edition, {turn.turn_id: turn for turn in turns}, {})
-    beside = path.with_name(f"{path.name.removesuffix('.jsonl').removesuffix('.json')}.trace.jsonl")
+    beside = path.with_name(f"{name}.trace.jsonl")
     if not beside.is_file():
         return run
     traced = _read_traced_run(beside, name)
@@ -274,8 +264,6 @@ def _find_differences(values: Sequence[Values]) -> dict[int, Difference]:
 
 def render_report(material: Material, topics_name: str) -> str:
     """The page of what was read."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     compared = compare_runs(material)
     anchors = {id: f"turn-{place}" for place, id in enumerate(material.topics.turn_ids(), start=1)}
     charted = next((each for each in compared if each.leads), None)
@@ -289,9 +277,7 @@ def render_report(material: Material, topics_name: str) -> str:
         compared=compared,
         charted=charted,
         charts=draw_charts(charted, anchors) if charted else {},
-        turns=[
-            view_turn(material, topic, place) for topic in material.topics.topics for place in range(len(topic.turns))
-        ],
+        turns=[view_turn(material, topic, n) for topic in material.topics.topics for n in range(len(topic.turns))],
         anchors=anchors,
         cut=CUT,
         style=style,
@@ -346,17 +332,15 @@ def _mark_statements(material: Material, run: OpenedRun, topic: Topic, turn_id: 
             yield statement.text, "missed"
 
 
-def draw_charts(compared: Comparison, anchors: Mapping[str, str]) -> "dict[int, Markup]":
+def draw_charts(compared: Comparison, anchors: Mapping[str, str]) -> dict[int, Markup]:
     """Each run against the first by its place; without another run, the first one's own values."""
     values = compared.values
     shown: dict[int, Values] = {n: paired_differences(each, values[0]) for n, each in enumerate(values) if n}
     return {place: draw_bars(found, anchors) for place, found in (shown or {0: values[0]}).items() if found}
 
 
-def draw_bars(values: Values, anchors: Mapping[str, str]) -> "Markup":
+def draw_bars(values: Values, anchors: Mapping[str, str]) -> Markup:
     """A bar for each turn, which leads to it, from the greatest win to the greatest loss, as inline SVG."""
-    from markupsafe import Markup
-
     top, low = max(SAME, *values.values()), min(0.0, *values.values())
     room, scale = WIDTH / len(values), (HEIGHT - 2 * STUB) / (top - low)
     zero = top * scale + STUB

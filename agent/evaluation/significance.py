@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+from scipy.stats import bootstrap, permutation_test
+
 from agent.evaluation.scores import conversation_of
 
 SEED = 0
@@ -28,8 +31,6 @@ def bootstrap_interval(values: Mapping[str, float]) -> Interval:
 
     Raises `ValueError` where there is no value.
     """
-    from scipy.stats import bootstrap
-
     if not values:
         raise ValueError("no value, so no mean")
     totals, sizes = _sum_by_conversation(values)
@@ -55,8 +56,6 @@ def randomisation_p(differences: Mapping[str, float]) -> float:
 
     Exact where there are at most `PERMUTATIONS` changes of sides, else from so many random ones.
     """
-    from scipy.stats import permutation_test
-
     totals = _sum_by_conversation(differences)[0] if differences else ()
     if len(totals) < 2 or not any(totals):
         return 1.0
@@ -76,8 +75,6 @@ def correct_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def _sum_by_conversation(values: Mapping[str, float]) -> tuple[Any, Any]:
     """The sum of each conversation's values, and how many they are, as arrays."""
-    import numpy
-
     found: dict[str, list[float]] = {}
     for turn_id, value in values.items():
         found.setdefault(conversation_of(turn_id), []).append(value)

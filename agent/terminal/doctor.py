@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 from agent.models.bundled import requantised_path
@@ -37,13 +37,8 @@ from schemas.secrets import SECRET_SETTINGS, SHOWN_INSTEAD, hide_secrets
 LIBRARIES = ("convagent", "llama-cpp-python", "tantivy", "spacy", "langchain-core")
 OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "API_KEY", "TIMEOUT")
 SETTINGS = {THREADS, GPU_LAYERS, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
-MACHINE, LANGUAGE, EMBEDDING, INSTALLED, CHOSEN = (
-    "Machine",
-    "Language model",
-    "Embedding model",
-    "Libraries",
-    "Settings",
-)
+MACHINE, LANGUAGE, EMBEDDING = "Machine", "Language model", "Embedding model"
+INSTALLED, CHOSEN = "Libraries", "Settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +103,7 @@ def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str
     facts.sections[MACHINE] = tuple(_describe_machine())
     facts.sections[LANGUAGE] = _describe_model(model, facts.troubles, is_needed=True)
     facts.sections[EMBEDDING] = _describe_model(embedder or "minilm", facts.troubles, is_needed=embedder is not None)
-    facts.sections[INSTALLED] = tuple(Fact(name, _find_version(name) or "not installed") for name in LIBRARIES)
+    facts.sections[INSTALLED] = tuple(Fact(name, version(name)) for name in LIBRARIES)
     facts.sections[CHOSEN] = (*_read_environment(), *_flatten_settings(settings_file))
     facts.troubles.extend(_find_troubles(facts.sections))
     return facts
@@ -167,13 +162,6 @@ def _describe_files(name: str) -> Iterator[Fact]:
         yield Fact("layers offloaded", layers, f"llama.cpp was built for {'an' if offloads else 'no'} accelerator")
 
 
-def _find_version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
-
-
 def _read_environment() -> Iterator[Fact]:
     for name in sorted(name for name in os.environ if name.startswith("CONVAGENT_")):
         shown = SHOWN_INSTEAD if name in SECRET_SETTINGS else hide_secrets(os.environ[name])
@@ -207,7 +195,3 @@ def _find_troubles(sections: Mapping[str, tuple[Fact, ...]]) -> Iterator[Trouble
     for fact in sections[CHOSEN]:
         if fact.about == "environment" and fact.name not in SETTINGS:
             yield Trouble(f"{fact.name} is no setting", f"Settings are {', '.join(sorted(SETTINGS))}.", stops=False)
-    for library in sections[INSTALLED]:
-        if library.value == "not installed":
-            remedy = "pip install convagent, in an environment of its own."
-            yield Trouble(f"{library.name} is not installed", remedy, stops=True)
