@@ -33,11 +33,11 @@ from agent.evaluation.significance import (
     paired_differences,
     randomisation_p,
 )
-from agent.exchange.trec import begins_as_trec_run, sort_by_score
 from agent.runs.evidence import PassageTexts
 from agent.runs.given_ranking import read_ranking
 from agent.runs.run import describe_run
 from agent.runs.trace import TraceLine, is_trace, read_trace
+from agent.runs.trec import begins_as_trec_run, sort_by_score
 from agent.tracks.lenient_reading import list_problems
 from agent.tracks.oddities import find_duplicates
 from agent.tracks.registry import load_edition

@@ -1,4 +1,4 @@
-"""A given ranking: a TREC run (`agent/exchange/trec.py`), a run of any edition, or topics with a ranking of their own.
+"""A given ranking: a TREC run (`agent/runs/trec.py`), a run of any edition, or topics with a ranking of their own.
 
 That of topics is an only-response run's, or else the labels' passage lists.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent.exchange.trec import decode_rankings, holds_json, sort_by_score
+from agent.runs.trec import decode_rankings, holds_json, sort_by_score
 from agent.tracks.lenient_reading import list_problems
 from agent.tracks.oddities import Oddities, find_duplicates, report_oddities
 from agent.tracks.run_files import read_detected_run

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
-from agent.exchange.trec import format_trec_lines
+from agent.runs.trec import format_trec_lines
 from agent.tracks.oddities import find_duplicates
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index

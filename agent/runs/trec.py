@@ -10,15 +10,10 @@ from collections.abc import Iterable, Sequence
 from ctypes import c_float
 
 from schemas.errors import InvalidInputError
-from schemas.records import Hit, RunInfo, TurnResult
+from schemas.records import Hit
 from schemas.wire import Data
 
 MAX_BEGINNING = 1 << 16  # bytes in which a file shows what it is
-
-
-def encode_ranking(turn: TurnResult, info: RunInfo) -> bytes:
-    """The lines of a turn's ranking."""
-    return format_trec_lines(turn.turn_id, turn.hits, info.name).encode()
 
 
 def holds_json(data: Data) -> bool:
