@@ -16,12 +16,7 @@ import msgspec
 import numpy as np
 
 from indexes.passage_index import Index, PassageIndex
-from indexes.ranking.compressed_vectors import (
-    CompressedInfo,
-    check_compressed_vectors,
-    remove_compressed_vectors,
-    write_compressed_vectors,
-)
+from indexes.ranking.compressed_vectors import COMPRESSED_FILE, check_compressed_vectors, write_compressed_vectors
 from indexes.ranking.vectors import (
     VALUE_BYTES,
     VECTOR_INFO_FILE,
@@ -32,7 +27,7 @@ from indexes.ranking.vectors import (
     VectorInfo,
     check_vectors,
     hash_block,
-    make_seal,
+    seal_info,
     split_rows,
 )
 from indexes.sharding.sharded_index import open_index
@@ -69,8 +64,7 @@ class _VectorPart:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            info = replace(self.info, blocks=(*self.info.blocks, hash_block(data)), seal="")
-            self.info = replace(info, seal=make_seal(info))
+            self.info = seal_info(replace(self.info, blocks=(*self.info.blocks, hash_block(data))))
             write_json_atomically(self.directory / PART_INFO_FILE, self.info)
 
     def remove_if_empty(self) -> None:
@@ -81,8 +75,8 @@ class _VectorPart:
     def put_in_place(self) -> None:
         """Let the vectors, all of whose blocks are there, be those of the index. Raises `RunError`."""
         with explain_failed_writing(self.directory):
-            remove_compressed_vectors(self.directory)  # these are of the old ones
-            (self.directory / VECTOR_INFO_FILE).unlink(missing_ok=True)
+            for name in (VECTOR_INFO_FILE, COMPRESSED_FILE):  # these are of the old ones
+                (self.directory / name).unlink(missing_ok=True)
             for part, name in ((PART_FILE, VECTORS_FILE), (PART_INFO_FILE, VECTOR_INFO_FILE)):
                 (self.directory / part).replace(self.directory / name)
                 sync_to_disk(self.directory)
@@ -170,26 +164,27 @@ def _embed_part(
                 _embed_missing(part, elsewhere or here, progress)
 
 
-def compress_index(directory: Path, progress: StageProgress) -> CompressedInfo:
+def compress_index(directory: Path, progress: StageProgress) -> VectorInfo:
     """Compress the vectors that an index has, unless they are so already. Errors: `write_compressed_vectors`."""
     for part in map(PassageIndex, open_index(directory).part_directories):
-        assert part.vector_info
+        info = part.vector_info
+        assert info
         with _tell_damage():
-            if part.compressed_info:
-                check_compressed_vectors(part.directory, part.compressed_info)
+            if info.compressed:
+                check_compressed_vectors(part.directory, info.compressed)
                 continue
         with progress("compressing", len(part)) as show:
-            write_compressed_vectors(part.directory, part.vector_info, show)
-    compressed = open_index(directory).compressed_info
-    assert compressed
-    return compressed
+            write_compressed_vectors(part.directory, info, show)
+    made = open_index(directory).vector_info
+    assert made
+    return made
 
 
 def has_whole_vectors(index: Index, embedder: Embedder) -> bool:
     """Whether an index in one part has vectors of this model, as they were written."""
     with _tell_damage():
         info = index.vector_info
-        if info and info.digest == embedder.digest and info.is_sealed:
+        if info and info.digest == embedder.digest:
             check_vectors(index.directory, info)
             return True
     return False

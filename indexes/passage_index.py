@@ -17,13 +17,7 @@ import msgspec
 import numpy as np
 import tantivy
 
-from indexes.ranking.compressed_vectors import (
-    CompressedInfo,
-    CompressedVectors,
-    NearestVectors,
-    open_compressed_vectors,
-    read_compressed_info,
-)
+from indexes.ranking.compressed_vectors import NearestVectors, open_compressed_vectors
 from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, separate_scores
 from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
@@ -93,11 +87,6 @@ class Index(ABC):
     @abstractmethod
     def vectors(self) -> Vectors | None:
         """One row for each passage, by its number; None if the index has no vectors."""
-
-    @property
-    @abstractmethod
-    def compressed_info(self) -> CompressedInfo | None:
-        """How the vectors are compressed; None if they are not."""
 
     @property
     @abstractmethod
@@ -196,14 +185,8 @@ class PassageIndex(Index):
         return read_vectors(self.directory, self.vector_info) if self.vector_info else None
 
     @cached_property
-    def compressed_info(self) -> CompressedInfo | None:
-        return read_compressed_info(self.directory, self.vector_info) if self.vector_info else None
-
-    @cached_property
-    def compressed_vectors(self) -> CompressedVectors | None:
-        if self.vector_info is None or self.compressed_info is None:
-            return None
-        return open_compressed_vectors(self.directory, self.vector_info, self.compressed_info)
+    def compressed_vectors(self) -> NearestVectors | None:
+        return open_compressed_vectors(self.directory, self.vector_info) if self.vector_info else None
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
         with _explain_damage(self.directory):

@@ -18,10 +18,10 @@ from indexes.index_builder import build_index
 from indexes.index_vectors import compress_index, embed_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
-from indexes.ranking.compressed_vectors import COMPRESSED_FILE, COMPRESSED_INFO_FILE, CompressedVectors, NearestVectors
+from indexes.ranking.compressed_vectors import COMPRESSED_FILE, CompressedVectors, NearestVectors
 from indexes.ranking.hybrid import open_retriever, own_vectors
 from indexes.ranking.rankings import Rows
-from indexes.ranking.vectors import Vectors
+from indexes.ranking.vectors import VECTOR_INFO_FILE, Vectors
 from indexes.sharding.sharded_index import ShardedVectors, open_index, verify_index
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from tests.conftest import ROOT, needs_embedder
@@ -170,38 +170,33 @@ def test_bytes_and_rankings_are_the_same_with_any_number_of_threads(
         settings = environment(OMP_NUM_THREADS=threads) | {"PYTHONPATH": f"{ROOT}:{':'.join(sys.path)}"}
         command = [sys.executable, "-c", AGAIN, str(place)]
         ranked.add(subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout)
-        for name in (COMPRESSED_FILE, COMPRESSED_INFO_FILE):
+        for name in (COMPRESSED_FILE, VECTOR_INFO_FILE):
             assert (place / name).read_bytes() == (compressed / name).read_bytes()
     assert len(ranked) == 1
 
 
 def test_damage_is_told(copy: Path, compressed: Path) -> None:
-    for name in (COMPRESSED_FILE, COMPRESSED_INFO_FILE):
-        for number in range(12):
-            damage_byte(copy / name, number)
-            if (copy / COMPRESSED_INFO_FILE).exists():  # else there are none, as where making them was interrupted
-                with pytest.raises(InvalidInputError, match="index embed --compress"):
-                    open_vectors(copy)
-                with pytest.raises(InvalidInputError, match="damaged compressed vectors"):
-                    verify_index(copy)
-            (copy / name).unlink(missing_ok=True)
-            shutil.copy(compressed / name, copy)
+    for number in range(12):
+        damage_byte(copy / COMPRESSED_FILE, number)
+        with pytest.raises(InvalidInputError, match="index embed --compress"):
+            open_vectors(copy)
+        with pytest.raises(InvalidInputError, match="damaged compressed vectors"):
+            verify_index(copy)
+        (copy / COMPRESSED_FILE).unlink(missing_ok=True)
+        shutil.copy(compressed / COMPRESSED_FILE, copy)
     assert verify_index(copy).compressed
 
 
-def test_those_of_other_vectors_are_not_searched(copy: Path, exact: Path, tmp_path: Path) -> None:
+def test_those_of_other_vectors_are_not_searched(copy: Path, tmp_path: Path) -> None:
     class Others(WordVectors):
         def embed(self, texts: Sequence[str]) -> Vectors:
             return -super().embed(texts)
 
-    kept = [shutil.copy(copy / name, tmp_path) for name in (COMPRESSED_FILE, COMPRESSED_INFO_FILE)]
+    kept = shutil.copy(copy / COMPRESSED_FILE, tmp_path)
     embed_index(copy, Others(), no_progress, anew=True)
-    assert not {COMPRESSED_FILE, COMPRESSED_INFO_FILE} & names(copy)
+    assert COMPRESSED_FILE not in names(copy)
+    shutil.copy(kept, copy)
     assert PassageIndex(copy).compressed_vectors is None
-    for name in kept:
-        shutil.copy(name, copy)
-    with pytest.raises(InvalidInputError, match="those of other vectors"):
-        open_vectors(copy)
 
 
 def test_without_faiss_it_is_told_what_is_missing(compressed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

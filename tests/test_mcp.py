@@ -25,9 +25,9 @@ from agent.mcp.calls import CallProgress
 from agent.mcp.library import MAX_CONVERSATIONS, MAX_TURNS, Conversations, Library, LibraryRequest
 from agent.mcp.tools import MAX_TEXT, DocumentServer
 from agent.models.cancellation import CancellationToken
-from indexes.documents.background_vectors import VectorMaker
 from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.passage_ids import escape_name
+from indexes.documents.watching import VectorMaker
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
 from schemas.records import Query, Response, TurnResult

@@ -14,10 +14,8 @@ import pytest
 from agent.chat.session import Session, open_assistant_over, open_collection
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
-from indexes.documents.background_vectors import make_vectors_meanwhile
-from indexes.documents.current_collection import CurrentCollection
 from indexes.documents.document_index import open_documents
-from indexes.documents.watching import watch_documents
+from indexes.documents.watching import CurrentCollection, make_vectors_meanwhile, watch_documents
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
@@ -191,7 +189,7 @@ def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanw
 def test_of_too_many_passages_those_found_get_vectors(
     tmp_path: Path, counting: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexes.documents.background_vectors.MAX_UNASKED", 10)
+    monkeypatch.setattr("indexes.documents.watching.MAX_UNASKED", 10)
     embedder = cache_vectors(counting)
     current = open_by_words(write_notes(tmp_path / "notes", 30), embedder)
     with make_vectors_meanwhile(current, embedder):

@@ -23,8 +23,7 @@ from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
-from indexes.documents.background_vectors import make_vectors_meanwhile
-from indexes.documents.watching import watch_documents
+from indexes.documents.watching import make_vectors_meanwhile, watch_documents
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError, format_count
 from schemas.records import Call, Response, TurnResult
 
@@ -352,7 +351,7 @@ def start_chat(request: ChatRequest) -> int:
     before = None if words_first else models.find_embedder()
     in_haste = words_first and not request.only  # which names documents: they must all be known
     seconds = READING_SECONDS if in_haste else math.inf
-    index = open_source(source, before, seconds, follow_links=request.follow_links).index
+    index, _ = open_source(source, before, seconds, follow_links=request.follow_links)
     embedder = models.find_embedder()
     current = open_collection(str(source), index, embedder, words_first=words_first)
     only = require_scope(request.only or EVERYWHERE, current.collection)
@@ -360,7 +359,7 @@ def start_chat(request: ChatRequest) -> int:
     def opener(model: str) -> Assistant:
         return open_assistant_over(current, model, embedder, only)
 
-    assistant = open_assistant_over(current, request.model, embedder, only, models.find_model())
+    assistant = open_assistant_over(current, request.model, embedder, only, models.find_model(), models.calls)
     session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
     session.scope = only if request.only else None
     with watch_documents(current, before, follow_links=request.follow_links), make_vectors_meanwhile(current, embedder):

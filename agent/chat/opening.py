@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from agent.chat.session import CallForwarder, OpenedModel
+from agent.chat.session import CallForwarder
 from agent.models.cancellation import find_token
 from agent.models.embedding.registry import open_embedder
 from agent.models.hub import PREFIX
@@ -35,14 +35,6 @@ READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all docu
 log = logging.getLogger("convagent")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedSource:
-    """The passages of an index or a folder."""
-
-    index: Index
-    is_behind: bool  # whether it is not of all documents as they are now, for want of time
-
-
 def open_source(
     source: Path,
     embedder: Embedder | None,
@@ -50,20 +42,20 @@ def open_source(
     progress: StageProgress = stage_progress,
     *,
     follow_links: bool = False,
-) -> OpenedSource:
-    """The passages of an index, or of a folder, then with vectors of this model where one is given.
+) -> tuple[Index, bool]:
+    """The passages of an index, or of a folder, and whether these are not all of its documents, for want of time.
 
-    Reading takes about that many seconds at most; `watch_documents` reads the rest. Raises what `open_index` and
-    `open_documents` raise.
+    Those of a folder have vectors of this model where one is given. Reading takes about that many seconds at most;
+    `watch_documents` reads the rest. Raises what `open_index` and `open_documents` raise.
     """
     if holds_index(source):
-        return OpenedSource(open_index(source), is_behind=False)
+        return open_index(source), False
     cache = find_cache_directory()
     documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
     if documents.is_behind:
         log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
-    return OpenedSource(documents.index, documents.is_behind)
+    return documents.index, documents.is_behind
 
 
 POLL_SECONDS = 0.1  # between two looks at whether the answer that waits is still wanted
@@ -75,13 +67,13 @@ class OpeningModels:
     """What waits for the models until they are there. Errors: those of `open_embedder` and `open_model`."""
 
     find_embedder: Callable[[], Embedder | None]
-    find_model: Callable[[], OpenedModel]
+    find_model: Callable[[], LanguageModel]
     answering: "Future[LanguageModel]"  # never done for a model from the hub
     calls: CallForwarder
 
-    def find_model_later(self) -> OpenedModel:
+    def find_model_later(self) -> LanguageModel:
         """The model, for somebody who is not to wait for it now: whoever asks it waits, and is told why it failed."""
-        return OpenedModel(ModelToCome(self.answering), self.calls)
+        return ModelToCome(self.answering)
 
     def has_failed(self) -> bool:
         """Whether it is known that the model cannot be opened."""
@@ -122,7 +114,7 @@ def begin_to_open_models(model: str, embedder: str | None, *, keep_vectors: bool
     # The first answer needs it, and a folder that did not change does not; where it fails, that answer tries again.
     jobs.append(lambda: _settle(Future(), load_tokenizer))
     threading.Thread(target=lambda: [job() for job in jobs], name="opening", daemon=True).start()
-    return OpeningModels(find_embedder, lambda: OpenedModel(find_llm(), calls), answering, calls)
+    return OpeningModels(find_embedder, find_llm, answering, calls)
 
 
 def _settle(future: "Future[Opened]", open: Callable[[], Opened]) -> None:

@@ -18,7 +18,7 @@ from agent.turn.extractive_answer import says_not_found
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from indexes.documents.collection import Collection
-from indexes.documents.current_collection import CurrentCollection, SearchableCollection
+from indexes.documents.watching import CurrentCollection, SearchableCollection
 from indexes.passage_index import Index
 from indexes.ranking.rankings import Rows
 from indexes.ranking.vectors import Embedder
@@ -62,14 +62,6 @@ class CallForwarder:
             yield
         finally:
             self.observer = NOBODY
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedModel:
-    """A language model, and what forwards its calls."""
-
-    llm: LanguageModel
-    calls: CallForwarder
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +149,18 @@ def open_assistant_over(
     model: str,
     embedder: Embedder | None,
     scope: str = EVERYWHERE,
-    opened: OpenedModel | None = None,
+    llm: LanguageModel | None = None,
+    calls: CallForwarder | None = None,
 ) -> Assistant:
     """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises.
 
-    The model of that name may have been opened before.
+    The model of that name may have been opened before (`llm`), with what forwards its calls.
     """
-    calls = CallForwarder()
-    opened = opened or OpenedModel(open_model(model, calls), calls)
-    searcher = Searcher.over(current.searchable.retriever, PLAN, opened.calls)
-    tools = Tools(opened.llm, searcher.search, searcher.read, PLAN, embedder)
-    return Assistant(current, model, scope, tools, opened.calls)
+    calls = calls or CallForwarder()
+    llm = llm or open_model(model, calls)
+    searcher = Searcher.over(current.searchable.retriever, PLAN, calls)
+    tools = Tools(llm, searcher.search, searcher.read, PLAN, embedder)
+    return Assistant(current, model, scope, tools, calls)
 
 
 @dataclass(slots=True)

@@ -15,8 +15,7 @@ from schemas.errors import ConvagentError, MissingError
 if TYPE_CHECKING:
     from agent.chat.session import Assistant
     from agent.chat.store import ChatTurn, Store
-    from indexes.documents.background_vectors import VectorMaker
-    from indexes.documents.current_collection import CurrentCollection
+    from indexes.documents.watching import CurrentCollection, VectorMaker
     from indexes.ranking.vectors import Embedder
 
 LOADING, READING = "loading the models", "waiting for the documents to be read"
@@ -65,21 +64,20 @@ class Library:
         from agent.chat.opening import READING_SECONDS, open_source
         from agent.chat.session import open_collection
         from agent.models.embedding.registry import open_embedder
-        from indexes.documents.background_vectors import make_vectors_meanwhile
-        from indexes.documents.watching import watch_documents
+        from indexes.documents.watching import make_vectors_meanwhile, watch_documents
         from indexes.index_vectors import cache_vectors
 
         source, links = self.request.source, self.request.follow_links
-        opened = open_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
+        index, is_behind = open_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
         progress.step(LOADING)
         try:
             embedder = open_embedder(self.request.embedder)
             self._embedder = cache_vectors(embedder) if embedder and not self.request.incognito else embedder
         except ConvagentError as error:
             self._problem = str(error)
-        current = open_collection(str(source), opened.index, self._embedder, words_first=True)
+        current = open_collection(str(source), index, self._embedder, words_first=True)
         progress.token.raise_if_cancelled()
-        if opened.is_behind:
+        if is_behind:
             current.all_read.clear()  # until the watcher has read the rest
         self._background.enter_context(watch_documents(current, None, follow_links=links))
         self._maker = self._background.enter_context(make_vectors_meanwhile(current, self._embedder))

@@ -64,8 +64,7 @@ def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Co
     if origin.ranking is not None:
         return _from_ranking(origin.ranking, origin, topics, plan)
     index = open_index(origin.index or DEFAULT_INDEX, connect)
-    described = [index.info, index.vector_info, *([index.compressed_info] if index.compressed_info else [])]
-    digest = _digest_parts(map(msgspec.json.encode, described))
+    digest = _digest_parts(map(msgspec.json.encode, (index.info, index.vector_info)))
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 
 

@@ -34,8 +34,7 @@ from agent.serve.users import Access, TokenAccess, UserAccess, find_own_token, h
 from agent.serve.v1.conversations import Conversations
 from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.requests import RequestError, respond_to_error
-from indexes.documents.background_vectors import make_vectors_meanwhile
-from indexes.documents.watching import watch_documents
+from indexes.documents.watching import make_vectors_meanwhile, watch_documents
 from indexes.storage.directories import find_data_directory
 from indexes.text.languages import find_question_language
 from indexes.text.sentences import load_tokenizer
@@ -82,14 +81,14 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
     with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
         models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
         seconds = math.inf if request.only else READING_SECONDS
-        index = open_source(request.source, None, seconds, follow_links=request.follow_links).index
+        index, _ = open_source(request.source, None, seconds, follow_links=request.follow_links)
         embedder = models.find_embedder()
         current = open_collection(str(request.source), index, embedder, words_first=True)
         uploads = find_upload_folder(current.collection) if request.allow_upload else None
         only = require_scope(request.only, current.collection)
         store = open_store(incognito=request.incognito)
-        opened = models.find_model_later() if is_server_address(request.model) else models.find_model()
-        assistant = open_assistant_over(current, request.model, embedder, only, opened)
+        llm = models.find_model_later() if is_server_address(request.model) else models.find_model()
+        assistant = open_assistant_over(current, request.model, embedder, only, llm, models.calls)
         _load_what_reads()
         opener = None if request.users else lambda name: open_assistant_over(current, name, embedder, only)
         is_shared = bool(request.public_url) or not is_loopback(request.host)

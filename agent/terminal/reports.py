@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from indexes.documents.document_index import ReadingReport
     from indexes.index_builder import BuildReport
     from indexes.passage_index import Index
-    from indexes.ranking.compressed_vectors import CompressedInfo
+    from indexes.ranking.vectors import VectorInfo
     from indexes.sharding.sharded_index import Verification
     from schemas.records import ChatSummary, Hit, Passage
 
@@ -50,15 +50,16 @@ def show_embedding_done(passages: int, path: Path) -> None:
         log.info("%s: %d passages embedded", path, passages)
 
 
-def show_compressed_vectors(compressed: "CompressedInfo", path: Path) -> None:
+def show_compressed_vectors(info: "VectorInfo", path: Path) -> None:
     """What the compressed vectors of an index take of memory."""
-    each = compressed.bytes / compressed.passages
-    log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, each, compressed.bytes / 1e6)
+    size = info.compressed.bytes if info.compressed else 0
+    log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, size / info.passages, size / 1e6)
 
 
 def show_index(index: "Index", path: Path) -> None:
     """What an index holds and how it was made."""
-    info, vectors, compressed = index.info, index.vector_info, index.compressed_info
+    info, vectors = index.info, index.vector_info
+    compressed = vectors.compressed if vectors else None
     rows = {
         "index": f"{path}, {sum(file.stat().st_size for file in path.rglob('*') if file.is_file()) / 1e6:.1f} MB",
         "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),

@@ -1,8 +1,11 @@
-"""Watching a folder of documents while a program runs: what changes is read again, and the next question finds it.
+"""The documents that are asked while a program runs: what changes is read again, and vectors are made meanwhile.
 
-One thread waits for the operating system to report changes, or looks for them where it cannot (docs/adr/0008).
+Two threads of their own: one waits for the operating system to report changes, or looks for them where it cannot
+(docs/adr/0008); the other makes vectors while nobody waits for an answer. Until they are there, documents are searched
+by words.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,15 +13,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import psutil
 
-from indexes.documents.current_collection import CurrentCollection
+from indexes.documents.collection import Collection
 from indexes.documents.document_index import ReadingReport, open_documents
 from indexes.documents.readers import has_reader
-from indexes.ranking.vectors import Embedder
+from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import HybridRetriever, open_retriever
+from indexes.ranking.vectors import Embedder, Vectors, WrappedEmbedder
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, list_with_limit
-from schemas.records import Problem
+from schemas.records import Plan, Problem
 
 QUIET_SECONDS = 0.5  # without a change, after which a burst of changes is over
 LONGEST_BURST_SECONDS = 3.0  # after which files are read even if more change
@@ -28,10 +35,199 @@ POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not report
 LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
 NETWORK_FILE_SYSTEMS |= {"glusterfs", "lustre", "vboxsf", "virtiofs", "webdav"}
+TEXTS_AT_ONCE = 8  # embedded before it is looked whether somebody asks: a few tenths of a second
+WAIT_SECONDS = 0.2  # for somebody's answer, before it is looked whether the program ends
+Listener = Callable[[str], object]
+log = logging.getLogger("convagent")
 
 
-class _WatchEndedError(Exception):
-    """The program ends: what is being read is given up."""
+class _GivenUpError(Exception):
+    """The program ends, or the documents are others now: what is being done is given up."""
+
+
+@contextmanager
+def _run_meanwhile(
+    name: str, work: Callable[[], object], end: Callable[[], object], seconds: float | None = None
+) -> Iterator[None]:
+    """Do some work in a thread of its own until the block ends, and wait so long for its end.
+
+    The thread is a daemon, and a killed one leaves nothing behind.
+    """
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end()
+        thread.join(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchableCollection:
+    """A collection with what finds passages in it."""
+
+    collection: Collection
+    retriever: HybridRetriever
+    lacks_vectors: bool  # whether it is searched by words until they are made
+
+
+class CurrentCollection:
+    """A collection whose place another one can take, at once and as a whole, from any thread.
+
+    Whoever answers uses one until the answer is done. With `words_first`, documents without vectors are searched by
+    words, for somebody to make them meanwhile (`make_vectors_meanwhile`).
+    """
+
+    def __init__(
+        self, collection: Collection, embedder: Embedder | None, plan: Plan, *, words_first: bool = False
+    ) -> None:
+        self._embedder, self._plan, self._words_first = embedder, plan, words_first
+        self._turn = threading.Lock()  # of those who replace
+        self.tell: Listener = log.info  # is told in a few words what became of the documents
+        self.left_out: tuple[Problem, ...] = ()  # files of the folder, with the reasons, as of the last reading
+        self.progress = ""  # of what is made meanwhile
+        self.on_progress: Listener = bool  # is told of each change of it
+        self.replaced, self.idle, self.all_read = threading.Event(), threading.Event(), threading.Event()
+        self.idle.set()
+        self.all_read.set()  # unless somebody is reading documents, before which vectors are not worth making
+        self.replace(collection)
+
+    @property
+    def collection(self) -> Collection:
+        return self.searchable.collection
+
+    @contextmanager
+    def use(self) -> Iterator[SearchableCollection]:
+        """The collection for one answer. What is done meanwhile waits until the block ends."""
+        self.idle.clear()
+        try:
+            yield self.searchable
+        finally:
+            self.idle.set()
+
+    def replace(self, collection: Collection) -> None:
+        """Let the next question be asked of this collection. Opening it may take a while, and holds nobody up."""
+        with self._turn:
+            self.searchable = self._open(collection, self._lacks_vectors(collection))
+        self.replaced.set()
+
+    def add_vectors(self, before: Collection, embedded: Collection) -> None:
+        """Let this one take the place of the same one without vectors, unless others took it already."""
+        with self._turn:
+            if self.collection is before:
+                self.searchable = self._open(embedded, lacks_vectors=False)
+
+    def show_progress(self, progress: str) -> None:
+        self.progress = progress
+        self.on_progress(progress)
+
+    def _lacks_vectors(self, collection: Collection) -> bool:
+        if not self._words_first or not self._embedder or collection.is_empty or not collection.is_folder:
+            return False
+        return not has_whole_vectors(collection.index, self._embedder)
+
+    def _open(self, collection: Collection, lacks_vectors: bool) -> SearchableCollection:
+        if collection.is_empty:
+            nothing = np.zeros(len(collection.index), bool)
+            return SearchableCollection(
+                collection, HybridRetriever(collection.index, rows=nothing), lacks_vectors=False
+            )
+        retriever = open_retriever(collection.index, None if lacks_vectors else self._embedder, self._plan)
+        return SearchableCollection(collection, retriever, lacks_vectors)
+
+
+class _PausingEmbedder(WrappedEmbedder):
+    """An embedding model that calls `pause` between a few texts and the next."""
+
+    def __init__(self, embedder: Embedder, pause: Callable[[], None]) -> None:
+        super().__init__(embedder)
+        self._pause = pause
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = [np.zeros((0, self.size), dtype=np.float32)]
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            self._pause()
+            rows.append(self.wrapped.embed(texts[start : start + TEXTS_AT_ONCE]))
+        return np.concatenate(rows)
+
+
+@contextmanager
+def make_vectors_meanwhile(current: CurrentCollection, embedder: Embedder | None) -> Iterator["VectorMaker | None"]:
+    """Make the vectors that current collections lack, until the block ends."""
+    if embedder is None:
+        yield None
+        return
+    maker = VectorMaker(current, cache_vectors(embedder))
+    with _run_meanwhile("embedding", maker.run, maker.end):
+        yield maker
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMaker:
+    """Makes the vectors of whatever is the current collection, whenever it lacks them."""
+
+    current: CurrentCollection
+    embedder: Embedder
+    ended: threading.Event = field(default_factory=threading.Event)
+    _rests: threading.Event = field(default_factory=threading.Event)  # while there is nothing to make
+
+    def run(self) -> None:
+        """Wait for collections without vectors, until `end` is called."""
+        while True:
+            self._rests.set()
+            self.current.replaced.wait()
+            self._rests.clear()
+            self.current.replaced.clear()
+            if self.ended.is_set():
+                return
+            if self.current.searchable.lacks_vectors:
+                self._make_vectors(self.current.collection)
+
+    def wait_until_made(self, seconds: float) -> bool:
+        """Wait for all vectors that are wanted, so long at most. Whether they are there, or could not be made."""
+        if self.current.replaced.is_set():  # looked at first: it is cleared last
+            return self.ended.wait(seconds)
+        return self._rests.wait(seconds)
+
+    def end(self) -> None:
+        self.ended.set()
+        self.current.replaced.set()
+
+    def _make_vectors(self, collection: Collection) -> None:
+        """Embed a collection, and let the next question be asked by meaning, too. What goes wrong is told."""
+        directory = collection.index.directory
+        try:
+            pausing = _PausingEmbedder(self.embedder, lambda: self._wait_for_quiet(collection))
+            if not embed_index(directory, pausing, self._show_progress, MAX_UNASKED):
+                self._wait_for_quiet(collection)  # too many: those that are found get theirs then
+            embedded = replace(collection, index=PassageIndex(directory))
+        except _GivenUpError:
+            return
+        except ConvagentError as error:
+            if self.current.collection is collection:
+                self.current.tell(f"I go on searching by words: {error}")
+            return
+        finally:
+            self.current.show_progress("")
+        self.current.add_vectors(collection, embedded)
+
+    def _wait_for_quiet(self, collection: Collection) -> None:
+        """Wait until nobody is answered and all is read. Raises `_GivenUpError` where that is too late."""
+        awaited = (self.current.idle, self.current.all_read)
+        while not self.ended.is_set() and not all(event.wait(WAIT_SECONDS) for event in awaited):
+            pass
+        if self.ended.is_set() or self.current.collection is not collection:
+            raise _GivenUpError
+
+    @contextmanager
+    def _show_progress(self, _stage: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A `StageProgress` that is shown beside the question."""
+
+        def tick(done: int) -> None:
+            self.current.show_progress(f"I search by words until all vectors are made: {done} of {total} passages")
+
+        tick(0)
+        yield tick
 
 
 @contextmanager
@@ -40,20 +236,14 @@ def watch_documents(
 ) -> Iterator["DocumentWatcher"]:
     """Keep a folder's collection up to date until the block ends. An index that is no folder's is left as it is.
 
-    What is read or built at the end is not waited for: the thread is a daemon, and a killed one leaves nothing behind.
+    What is read or built at the end is not waited for.
     """
     watcher = DocumentWatcher(current, embedder, Path(current.collection.source), follow_links)
     if not current.collection.is_folder:
         yield watcher
         return
-    thread = threading.Thread(target=watcher.run, name="watching", daemon=True)
-    thread.start()
-    try:
+    with _run_meanwhile("watching", watcher.run, watcher.ended.set, END_SECONDS):
         yield watcher
-    finally:
-        watcher.ended.set()
-        thread.join(END_SECONDS)
-        watcher.has_ended = not thread.is_alive()
 
 
 @dataclass(slots=True)
@@ -76,6 +266,13 @@ class DocumentWatcher:
 
     def run(self) -> None:
         """Watch until `ended` is set; by polling where nothing else can be had, which is said once."""
+        self.has_ended = False
+        try:
+            self._watch()
+        finally:
+            self.has_ended = True
+
+    def _watch(self) -> None:
         reason = explain_polling(self._folder) or self.follow_until_ended(polling=False)
         if reason:
             self.current.tell(f"{reason}: I look for changed documents every {POLL_SECONDS:.0f} seconds.")
@@ -138,7 +335,7 @@ class DocumentWatcher:
         try:
             cache, count = find_cache_directory(), self._count_until_ended
             documents = open_documents(self.source, cache, self.embedder, count, follow_links=self.follow_links)
-        except _WatchEndedError:
+        except _GivenUpError:
             return
         except (MissingError, InvalidInputError) as error:
             self.current.left_out = ()
@@ -160,8 +357,9 @@ class DocumentWatcher:
         unknown = set(reading.new)
         again = [name for name in reading.read if name not in unknown]
         told = {"new": reading.new, "read again": again, "gone": reading.gone}
-        if parts := [f"{what}: {_name_documents(names)}" for what, names in told.items() if names]:
-            self.current.tell("; ".join(parts))
+        named = {what: ", ".join(list_with_limit(names, LISTED, "and {} more")) for what, names in told.items()}
+        if any(told.values()):
+            self.current.tell("; ".join(f"{what}: {names}" for what, names in named.items() if names))
         left_out = frozenset(reading.skipped)
         new = sorted(left_out - (left_out if self._left_out is None else self._left_out), key=str)
         for line in list_with_limit(new, LISTED):
@@ -179,7 +377,7 @@ class DocumentWatcher:
         def tick(done: int) -> None:
             nonlocal shown
             if self.ended.is_set():
-                raise _WatchEndedError
+                raise _GivenUpError
             if time.monotonic() - shown > SHOWN_SECONDS:
                 shown = time.monotonic()
                 self.current.show_progress(f"I am still {stage}: {done} of {total} documents")
@@ -189,10 +387,6 @@ class DocumentWatcher:
         finally:
             if shown > began:
                 self.current.show_progress("")
-
-
-def _name_documents(names: Sequence[str]) -> str:
-    return ", ".join(list_with_limit(names, LISTED, "and {} more"))
 
 
 def explain_polling(folder: Path) -> str:

@@ -2,29 +2,36 @@
 
 `vectors.faiss` holds a bit for each number of a vector, in lists by the centre that is nearest to the vector. A
 search goes through the codes of the lists nearest to the question, and scores what seems best again with the 16-bit
-vectors, which stay in their file. `compressed.json` says which vectors they are the codes of. Sums on one thread alone
-make the same bytes everywhere. faiss (extra `faiss`) is imported here and nowhere else, when it is used.
+vectors, which stay in their file. Sums on one thread alone make the same bytes everywhere. faiss (extra `faiss`) is
+imported here and nowhere else, when it is used.
 """
 
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import msgspec
 import numpy as np
 
 from indexes.ranking.rankings import Numbers, Rows
-from indexes.ranking.vectors import VECTORS_FILE, StoredVectors, VectorInfo, Vectors, read_checked_rows
+from indexes.ranking.vectors import (
+    VECTOR_INFO_FILE,
+    VECTORS_FILE,
+    CompressedInfo,
+    StoredVectors,
+    VectorInfo,
+    Vectors,
+    read_checked_rows,
+    seal_info,
+)
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.files import explain_failed_writing, write_json_atomically
 from indexes.storage.manifest import hash_contents
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
-from schemas.wire import decode
 
-COMPRESSED_FILE, COMPRESSED_INFO_FILE = "vectors.faiss", "compressed.json"
+COMPRESSED_FILE = "vectors.faiss"
 CODES = "RaBitQ"  # what faiss calls them: a bit for each number (docs/adr/0005-words-and-meaning.md)
 MIN_PASSAGES = 256  # below, there is nothing to gain
 LIST_SHARE = 16  # one in so many lists is searched
@@ -37,19 +44,7 @@ SEED = 1
 log = logging.getLogger("convagent")
 
 
-@dataclass(frozen=True, slots=True)
-class CompressedInfo:
-    """The contents of `compressed.json`, which describes the file beside it."""
-
-    recipe: str  # what faiss calls it
-    vectors: str  # the seal of the vectors that are compressed
-    passages: int
-    bytes: int
-    blake2b: str  # of the file
-    made_by: str
-
-
-def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callable[[int], None]) -> CompressedInfo:
+def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callable[[int], None]) -> None:
     """Compress an index's vectors. The file is written whole or not at all.
 
     Memory: the codes, the vectors that they are learned from, and a block of rows. `progress` is called with the number
@@ -65,38 +60,15 @@ def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callab
     for first, rows in read_checked_rows(directory, info):
         index.add(rows.astype(np.float32))
         progress(first + len(rows))
-    remove_compressed_vectors(directory)
     path = directory / COMPRESSED_FILE
     try:
         with explain_failed_writing(directory):
             write_file_atomically(path, lambda temporary: faiss.write_index(index, str(temporary)))
-            made_by, size = f"faiss {faiss.__version__}", path.stat().st_size
-            compressed = CompressedInfo(recipe, info.seal, info.passages, size, hash_contents(path), made_by)
-            write_json_atomically(directory / COMPRESSED_INFO_FILE, compressed)
+            made_by = f"faiss {faiss.__version__}"
+            compressed = CompressedInfo(recipe, path.stat().st_size, hash_contents(path), made_by)
+            write_json_atomically(directory / VECTOR_INFO_FILE, seal_info(replace(info, compressed=compressed)))
     except RuntimeError as error:  # faiss's
         raise RunError(f"could not be written ({error})", where=str(directory), remedy="Is the disk full?") from error
-    return compressed
-
-
-def remove_compressed_vectors(directory: Path) -> None:
-    for name in (COMPRESSED_INFO_FILE, COMPRESSED_FILE):
-        (directory / name).unlink(missing_ok=True)
-
-
-def read_compressed_info(directory: Path, info: VectorInfo) -> CompressedInfo | None:
-    """How an index's vectors are compressed; None if they are not.
-
-    Raises `InvalidInputError` where that is damaged, or other vectors were compressed.
-    """
-    try:
-        compressed: CompressedInfo = decode((directory / COMPRESSED_INFO_FILE).read_bytes(), CompressedInfo)
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.DecodeError) as error:
-        raise _make_damage_error(directory, str(error)) from error
-    if (compressed.vectors, compressed.passages) != (info.seal, info.passages):
-        raise _make_damage_error(directory, "they are those of other vectors")
-    return compressed
 
 
 def check_compressed_vectors(directory: Path, compressed: CompressedInfo) -> None:
@@ -109,14 +81,16 @@ def check_compressed_vectors(directory: Path, compressed: CompressedInfo) -> Non
         raise _make_damage_error(directory, f"{COMPRESSED_FILE}: {error.strerror}") from error
 
 
-def open_compressed_vectors(directory: Path, info: VectorInfo, compressed: CompressedInfo) -> "CompressedVectors":
-    """The codes, read into memory, over the vectors in their file.
+def open_compressed_vectors(directory: Path, info: VectorInfo) -> "CompressedVectors | None":
+    """The codes, read into memory, over the vectors in their file; None where these are not compressed.
 
     Raises `InvalidInputError` where the codes are not what was written, or vectors are missing; `MissingError` without
     faiss.
     """
+    if info.compressed is None:
+        return None
     faiss = _import_faiss(directory)
-    check_compressed_vectors(directory, compressed)  # faiss may crash on what it did not write
+    check_compressed_vectors(directory, info.compressed)  # faiss may crash on what it did not write
     index = faiss.read_index(str(directory / COMPRESSED_FILE))
     try:
         vectors = np.memmap(directory / VECTORS_FILE, dtype=np.float16, mode="r").reshape(-1, info.size)

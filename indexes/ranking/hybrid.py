@@ -107,4 +107,4 @@ def own_vectors(index: Index, embedder: Embedder) -> Vectors | NearestVectors | 
     if info.digest != embedder.digest:
         log.info("%s has vectors of %s; those of %s are made as needed", index.directory, info.model, embedder.name)
         return None
-    return index.vectors if index.compressed_info is None else index.compressed_vectors
+    return index.compressed_vectors if info.compressed else index.vectors

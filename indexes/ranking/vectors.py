@@ -91,6 +91,16 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CompressedInfo:
+    """The file of the compressed vectors."""
+
+    recipe: str  # what faiss calls it
+    bytes: int
+    blake2b: str
+    made_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class VectorInfo:
     """The contents of `vectors.json`, which describes the vectors beside it."""
 
@@ -100,20 +110,16 @@ class VectorInfo:
     passages: int
     contents: str = ""  # the digest of the passages that these are vectors of, in this order (`IndexInfo.contents`)
     blocks: tuple[str, ...] = ()  # the BLAKE2 of each `BLOCK_ROWS` rows
+    compressed: CompressedInfo | None = None
     seal: str = ""  # the BLAKE2 of all fields before this
-
-    @property
-    def is_sealed(self) -> bool:
-        """Whether the checksums are there and say that this is as it was written."""
-        return self.seal == make_seal(self)
 
 
 def split_rows(passages: int) -> Sequence[range]:
     return [range(first, min(first + BLOCK_ROWS, passages)) for first in range(0, passages, BLOCK_ROWS)]
 
 
-def make_seal(info: VectorInfo) -> str:
-    return hash_block(msgspec.json.encode(replace(info, seal="")))
+def seal_info(info: VectorInfo) -> VectorInfo:
+    return replace(info, seal=hash_block(msgspec.json.encode(replace(info, seal=""))))
 
 
 def read_vector_info(directory: Path, passages: int, contents: str) -> VectorInfo | None:
@@ -127,7 +133,7 @@ def read_vector_info(directory: Path, passages: int, contents: str) -> VectorInf
         return None
     except (OSError, msgspec.DecodeError) as error:
         raise _make_damage_error(directory, str(error)) from error
-    if not info.is_sealed:
+    if info != seal_info(info):
         raise _make_damage_error(directory, f"{VECTOR_INFO_FILE} has other contents than it was given")
     if (info.passages, info.contents) != (passages, contents):
         raise _make_damage_error(directory, "they are those of other passages")

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexes.passage_index import INFO_FILE, Index, PassageIndex, check_compatible, check_whole, read_info
-from indexes.ranking.compressed_vectors import CompressedInfo, CompressedVectors, check_compressed_vectors
+from indexes.ranking.compressed_vectors import NearestVectors, check_compressed_vectors
 from indexes.ranking.rankings import Numbers, RankedNumbers, Rows
 from indexes.ranking.vectors import VectorInfo, Vectors, check_vectors, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
@@ -203,7 +203,13 @@ class ShardedIndex(Index):
             remedy = "Make them again with `convagent index embed`."
             raise InvalidInputError("has vectors of several models", where=str(self.directory), remedy=remedy)
         blocks = tuple(block for info in infos for block in info.blocks)
-        return replace(infos[0], passages=len(self), contents=self.info.contents, blocks=blocks, seal="")
+        parts = [info.compressed for info in infos if info.compressed]
+        compressed = None
+        if len(parts) == self._every:
+            checksums = "".join(part.blake2b for part in parts)
+            compressed = replace(parts[0], bytes=sum(part.bytes for part in parts), blake2b=checksums)
+        joined = replace(infos[0], passages=len(self), contents=self.info.contents)
+        return replace(joined, blocks=blocks, compressed=compressed, seal="")
 
     @cached_property
     def vectors(self) -> Vectors | None:
@@ -217,17 +223,8 @@ class ShardedIndex(Index):
         return vectors
 
     @cached_property
-    def compressed_info(self) -> CompressedInfo | None:
-        found: list[CompressedInfo] = list(filter(None, self._ask_all("compressed_info")))
-        if self.vector_info is None or len(found) < self._every:
-            return None
-        seals, checksums = "".join(info.vectors for info in found), "".join(info.blake2b for info in found)
-        size = sum(info.bytes for info in found)
-        return replace(found[0], vectors=seals, passages=len(self), bytes=size, blake2b=checksums)
-
-    @cached_property
-    def compressed_vectors(self) -> "ShardedVectors | None":
-        if self.compressed_info is None:
+    def compressed_vectors(self) -> NearestVectors | None:
+        if self.vector_info is None or self.vector_info.compressed is None:
             return None
         opened = [PassageIndex(directory).compressed_vectors for directory in self.part_directories]
         return ShardedVectors(tuple(vectors for vectors in opened if vectors))
@@ -242,7 +239,7 @@ def _compute_idf(passages_with: npt.NDArray[np.float64], passages: int) -> npt.N
 class ShardedVectors:
     """The compressed vectors of shards, searched as those of one index (`NearestVectors`)."""
 
-    shards: tuple[CompressedVectors, ...]
+    shards: tuple[NearestVectors, ...]
 
     def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
         every = len(self.shards)
@@ -294,11 +291,11 @@ def verify_index(directory: Path) -> Verification:
 
 def _verify_passage_index(index: PassageIndex) -> Verification:
     check_whole(index.directory, thorough=True)
+    compressed = index.vector_info.compressed if index.vector_info else None
     if index.vector_info:
         check_vectors(index.directory, index.vector_info)
-    if index.compressed_info:
-        check_compressed_vectors(index.directory, index.compressed_info)
+    if compressed:
+        check_compressed_vectors(index.directory, compressed)
     records = read_manifest(index.directory).values()
     vectors = index.vector_info.passages if index.vector_info else 0
-    size = sum(record.bytes for record in records)
-    return Verification(len(records), size, len(index), vectors, bool(index.compressed_info))
+    return Verification(len(records), sum(record.bytes for record in records), len(index), vectors, bool(compressed))

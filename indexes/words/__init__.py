@@ -38,7 +38,7 @@ def _split(words: str | list[str]) -> list[str]:
     if isinstance(words, list):
         return words
     separator = next((mark for mark in ";," if mark in words), None)
-    return [" ".join(word.split()) for word in words.split(separator)]
+    return [word for part in words.split(separator) if (word := " ".join(part.split()))]
 
 
 def load_words(name: str) -> frozenset[str]:
