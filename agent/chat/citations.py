@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
@@ -54,6 +54,18 @@ class Source:
 def cited_sources(answered: TurnResult) -> tuple[Source, ...]:
     """The passages that an answer cites."""
     return tuple(source for source in shown_sources(answered) if source.cited)
+
+
+def describe_source(source: Source) -> dict[str, Any]:
+    """A source as other programs are given it."""
+    return {
+        "number": source.number,
+        "id": source.passage.id,
+        "title": source.title,
+        "place": source.name,
+        "url": source.passage.url,
+        "quotes": list(source.quotes),
+    }
 
 
 def shown_sources(answered: TurnResult) -> tuple[Source, ...]:

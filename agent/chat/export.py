@@ -21,15 +21,18 @@ def export_conversation(store: Store, chat: int, path: Path | None, *, overwrite
     """
     if path is None:
         raise UsageError("--export needs a file", remedy="Such as: -o conversation.md")
-    if path.suffix not in (".md", ".json"):
-        raise UsageError(f"{str(path)!r} ends neither in .md nor in .json", remedy="Such as: conversation.md")
     check_writable(path, overwrite)
+    write_atomically(path, [render_conversation(store, chat, path.suffix)], private=True)
+
+
+def render_conversation(store: Store, chat: int, suffix: str) -> bytes:
+    """A conversation: as Markdown (`.md`), or as iKAT topics (`.json`). Raises `UsageError` for another ending."""
     turns = store.read_turns(chat)
-    if path.suffix == ".json":
-        data = to_topics(turns, store.list_statements(), chat)
-    else:
-        data = to_markdown(turns, store.read_source(chat)).encode()
-    write_atomically(path, [data], private=True)
+    if suffix == ".json":
+        return to_topics(turns, store.list_statements(), chat)
+    if suffix == ".md":
+        return to_markdown(turns, store.read_source(chat)).encode()
+    raise UsageError("the file ends neither in .md nor in .json", remedy="Such as: conversation.md")
 
 
 def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:

@@ -187,11 +187,8 @@ class Store:
             remedy = f"`convagent chats --forget {chat}` deletes it; the others stay."
             raise RunError(what, where=str(self._path), remedy=remedy) from error
 
-    def list_chats(self, words: str = "", first: int = 0, most: int | None = None) -> tuple[ChatSummary, ...]:
-        """Conversations in which all of some words were said, the latest first; all of them without words.
-
-        Of these at most so many, from the one of that place (from 0) on.
-        """
+    def list_chats(self, words: str = "", most: int | None = None) -> tuple[ChatSummary, ...]:
+        """Conversations in which all of some words were said, the latest first, at most so many; without words, all."""
         wanted = words.casefold().split()
         text = "(SELECT GROUP_CONCAT(utterance || ' ' || reply, ' ') FROM turns WHERE chat = c.id)" if wanted else "''"
         query = (
@@ -202,7 +199,7 @@ class Store:
         with self._open() as database:
             found = database.execute(query, (self._user,))
             matching = (ChatSummary(*row) for *row, said in found if all(word in said.casefold() for word in wanted))
-            return tuple(islice(matching, first, None if most is None else first + most))
+            return tuple(islice(matching, most))
 
     def read_source(self, chat: int) -> str:
         """The folder or index that a conversation asked. Raises `MissingError` for one that is not there."""

@@ -1,37 +1,22 @@
 """What the tools search and ask, opened when it is first needed."""
 
-import secrets
 import threading
-from collections import OrderedDict
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.mcp.calls import CallProgress
-from schemas.errors import ConvagentError, MissingError
+from schemas.errors import ConvagentError
 
 if TYPE_CHECKING:
     from agent.chat.session import Assistant
-    from agent.chat.store import ChatTurn, Store
+    from agent.chat.store import Store
     from indexes.documents.watching import CurrentCollection, VectorMaker
     from indexes.ranking.vectors import Embedder
 
 LOADING, READING = "loading the models", "waiting for the documents to be read"
-MAX_CONVERSATIONS = 100
-MAX_TURNS = 50  # of one conversation; the oldest are forgotten
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryRequest:
-    """What is searched, and with which models."""
-
-    source: Path  # an index, or a folder of documents
-    model: str = "smollm2"
-    embedder: str | None = None
-    incognito: bool = False
-    follow_links: bool = False  # also those that lead out of the folder
 
 
 @dataclass
@@ -43,15 +28,21 @@ class Library:
     words.
     """
 
-    request: LibraryRequest
-    _documents: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens them
-    _answering: threading.Lock = field(default_factory=threading.Lock)  # of whoever opens the assistant
-    _background: ExitStack = field(default_factory=ExitStack)
-    _embedder: "Embedder | None" = None
-    _problem: str = "there is no embedding model"  # for want of which one searches by words alone
-    _current: "CurrentCollection | None" = None
-    _maker: "VectorMaker | None" = None
-    _assistant: "Assistant | None" = None
+    source: Path  # an index, or a folder of documents
+    model: str = "smollm2"
+    embedder: str | None = None
+    incognito: bool = False
+    follow_links: bool = False  # also those that lead out of the folder
+
+    def __post_init__(self) -> None:
+        self._documents = threading.Lock()  # of whoever opens them
+        self._answering = threading.Lock()  # of whoever opens the assistant
+        self._background = ExitStack()
+        self._embedder: Embedder | None = None
+        self._problem = "there is no embedding model"  # for want of which one searches by words alone
+        self._current: CurrentCollection | None = None
+        self._maker: VectorMaker | None = None
+        self._assistant: Assistant | None = None
 
     def open_documents(self, progress: CallProgress) -> "CurrentCollection":
         """The passages, up to date. Raises what opening an index or a folder raises."""
@@ -67,15 +58,15 @@ class Library:
         from indexes.documents.watching import make_vectors_meanwhile, watch_documents
         from indexes.index_vectors import cache_vectors
 
-        source, links = self.request.source, self.request.follow_links
-        index, is_behind = open_source(source, None, READING_SECONDS, progress.count_stage, follow_links=links)
+        links = self.follow_links
+        index, is_behind = open_source(self.source, None, READING_SECONDS, progress.count_stage, follow_links=links)
         progress.step(LOADING)
         try:
-            embedder = open_embedder(self.request.embedder)
-            self._embedder = cache_vectors(embedder) if embedder and not self.request.incognito else embedder
+            embedder = open_embedder(self.embedder)
+            self._embedder = cache_vectors(embedder) if embedder and not self.incognito else embedder
         except ConvagentError as error:
             self._problem = str(error)
-        current = open_collection(str(source), index, self._embedder, words_first=True)
+        current = open_collection(str(self.source), index, self._embedder, words_first=True)
         progress.token.raise_if_cancelled()
         if is_behind:
             current.all_read.clear()  # until the watcher has read the rest
@@ -112,7 +103,7 @@ class Library:
         current = self.open_documents(progress)
         with progress.take_turn(self._answering, LOADING):
             if self._assistant is None:
-                self._assistant = open_assistant_over(current, self.request.model, self._embedder)
+                self._assistant = open_assistant_over(current, self.model, self._embedder)
             return self._assistant
 
     @cached_property
@@ -120,31 +111,8 @@ class Library:
         """What is known about the person."""
         from agent.chat.store import open_store
 
-        return open_store(incognito=self.request.incognito)
+        return open_store(incognito=self.incognito)
 
     def close(self) -> None:
         """End what goes on in the background."""
         self._background.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Conversations:
-    """Turns by the id of their conversation. When there are too many, those that rested longest are forgotten."""
-
-    _turns: "OrderedDict[str, tuple[ChatTurn, ...]]" = field(default_factory=OrderedDict)
-
-    def read_turns(self, id: str) -> "tuple[ChatTurn, ...]":
-        """The turns of a conversation, none for the id "". Raises `MissingError` for one that is not there."""
-        if id and id not in self._turns:
-            kept = f"The last {MAX_CONVERSATIONS} are kept while the server runs."
-            raise MissingError(f"there is no conversation {id!r}", remedy=f"{kept} Leave the id out to begin one.")
-        return self._turns.get(id, ())
-
-    def add_turn(self, id: str, turn: "ChatTurn") -> str:
-        """Keep a turn at the end of a conversation, of a new one for the id "". The id."""
-        id = id or secrets.token_urlsafe(12)
-        self._turns[id] = (*self._turns.get(id, ()), turn)[-MAX_TURNS:]
-        self._turns.move_to_end(id)
-        while len(self._turns) > MAX_CONVERSATIONS:
-            self._turns.popitem(last=False)
-        return id

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from agent.mcp.library import Library, LibraryRequest
+from agent.mcp.library import Library
 from schemas.errors import MissingError, UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MAX_SESSIONS = 100
 log = logging.getLogger("convagent")
 
 
-def serve_on_stdio(request: LibraryRequest) -> None:
+def serve_on_stdio(library: Library) -> None:
     """Serve the program that started this one, until it closes stdin.
 
     The SDK takes the two streams for the protocol alone: whatever else prints, libraries in C and Rust included, goes
@@ -30,7 +30,7 @@ def serve_on_stdio(request: LibraryRequest) -> None:
         raise UsageError("stdin or stdout is closed", remedy="Clients start this command; --http listens on a port.")
     if sys.stdin.isatty():
         log.info("Waiting for a client on stdin; clients start this command themselves. --http listens on a port.")
-    with closing(Library(request)) as library:
+    with closing(library):
         server = load_server(library)
         for number in (signal.SIGINT, signal.SIGTERM):  # a thread that waits in `read` would hold up any other end
             signal.signal(number, lambda sent, _frame: os._exit(128 + sent))
@@ -40,14 +40,14 @@ def serve_on_stdio(request: LibraryRequest) -> None:
             pass
 
 
-def serve_on_port(request: LibraryRequest, port: int, on_start: Callable[[str, str], object]) -> None:
+def serve_on_port(library: Library, port: int, on_start: Callable[[str, str], object]) -> None:
     """Serve programs of this machine that send the token, until Ctrl-C or SIGTERM.
 
     The guard is that of `serve`, which also turns away other sites. The token is that of the last start, so that
     settings of clients go on working; incognito another one each time. `on_start` is called with the address and the
     token as soon as the server listens. Raises `RunError` where the port is taken, and what `find_own_token` raises.
     """
-    with closing(Library(request)) as library:
+    with closing(library):
         server = load_server(library)
         from agent.serve.connections import open_socket, run_server, to_url
         from agent.serve.request_guard import RequestGuard
@@ -55,7 +55,7 @@ def serve_on_port(request: LibraryRequest, port: int, on_start: Callable[[str, s
         from indexes.storage.directories import find_data_directory
 
         kept = find_data_directory() / "mcp-token"
-        token = make_token() if request.incognito else find_own_token(kept, anew=False)
+        token = make_token() if library.incognito else find_own_token(kept, anew=False)
         app = server.streamable_http_app(streamable_http_path=PATH, host=HOST, max_sessions=MAX_SESSIONS)
         guard = RequestGuard(TokenAccess(hash_token(token)), COOKIE, api_path="")
         with open_socket(HOST, port) as listening:

@@ -4,6 +4,7 @@ What they need of the rest of the program is imported when they are called.
 """
 
 import logging
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from pydantic import BaseModel, Field
 
 from agent.mcp.calls import CallProgress, run_call
-from agent.mcp.library import Conversations, Library
+from agent.mcp.library import Library
 from schemas.errors import ConvagentError, MissingError
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 4000  # of a question: as many as in a chat
 MAX_DOCUMENTS = 1000  # that one reply names
 MAX_TEXT = 1_000_000  # characters of a document that one reply has
+MAX_CONVERSATIONS = 100
+MAX_TURNS = 50  # of one conversation; the oldest are forgotten
 THREADS = 4  # calls that are worked at together; further ones wait
 DOCUMENTS, PASSAGES = "convagent://documents/", "convagent://passages/"
 INSTRUCTIONS = (
@@ -132,7 +135,8 @@ class DocumentServer(MCPServer[Any]):
             log_level="CRITICAL",
         )
         del self.middleware[0]  # spans of OpenTelemetry, which the environment could have sent somewhere
-        self._library, self._conversations = library, Conversations()
+        self._library = library
+        self._turns: dict[str, tuple[ChatTurn, ...]] = {}  # by conversation; first those that rested longest
         self._calls = anyio.CapacityLimiter(THREADS)
         self._questions = anyio.CapacityLimiter(1)  # the models answer one at a time; who waits can be cancelled
         self.add_tool(self.search_passages, title="Search the documents", annotations=READS)
@@ -221,12 +225,15 @@ class DocumentServer(MCPServer[Any]):
             from agent.chat.session import check_utterance
             from schemas.records import Turn
 
-            utterance, turns = check_utterance(question), self._conversations.read_turns(conversation_id)
+            utterance, turns = check_utterance(question), self._turns.get(conversation_id, ())
+            if conversation_id and not turns:
+                remedy = f"The last {MAX_CONVERSATIONS} are kept while the server runs. Leave the id out to begin one."
+                raise MissingError(f"there is no conversation {conversation_id!r}", remedy=remedy)
             assistant = self._library.open_assistant(progress)
             scope = turns[-1].scope if turns else assistant.initial_scope
             turn, statements = Turn(f"mcp_{len(turns) + 1}", utterance), self._library.store.list_statements()
             answered = assistant.respond(turn, turns, statements, progress.observer, scope)
-            conversation = self._conversations.add_turn(conversation_id, answered)
+            conversation = self._keep_turn(conversation_id or secrets.token_urlsafe(12), answered)
             return to_ask_result(answered, conversation, self._library.explain_documents())
 
         return await self._run(answer, context, self._questions)
@@ -263,6 +270,13 @@ class DocumentServer(MCPServer[Any]):
     async def read_passage_text(self, id: str, context: Caller) -> str:
         """A passage whole."""
         return await self._run_for_resource(lambda progress: self._find_passage(id, progress).text, context)
+
+    def _keep_turn(self, id: str, turn: "ChatTurn") -> str:
+        """Keep a turn at the end of its conversation, and few conversations. The id."""
+        self._turns[id] = (*self._turns.pop(id, ()), turn)[-MAX_TURNS:]
+        while len(self._turns) > MAX_CONVERSATIONS:
+            del self._turns[next(iter(self._turns))]
+        return id
 
     def _list_documents(self, only: str, progress: CallProgress) -> DocumentsResult:
         from agent.chat.scope import EVERYWHERE, keep_to_scope, require_scope
@@ -316,24 +330,16 @@ def to_passage_text(passage: "Passage") -> PassageText:
 
 def to_ask_result(turn: "ChatTurn", conversation: str, note: str) -> AskResult:
     """An answer with its sources, as `/v1` has them."""
-    from agent.chat.citations import cited_sources
+    from agent.chat.citations import cited_sources, describe_source
     from agent.chat.export import mark_in_markdown
 
     answered = turn.answered
     citations = [
-        Citation(
-            number=source.number,
-            id=source.passage.id,
-            title=source.title,
-            url=source.passage.url,
-            quotes=list(source.quotes),
-            uri=f"{PASSAGES}{quote(source.passage.id)}",
-            place=source.name,
-        )
+        Citation(**describe_source(source), uri=f"{PASSAGES}{quote(source.passage.id)}")
         for source in (cited_sources(answered) if answered.passages else ())
     ]
     return AskResult(
-        answer=" ".join(mark_in_markdown(turn.answered.response)),
+        answer=" ".join(mark_in_markdown(answered.response)),
         conversation_id=conversation,
         searched_for=answered.query.standalone,
         only=turn.scope,

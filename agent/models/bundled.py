@@ -6,7 +6,6 @@ llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the packa
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -66,21 +65,19 @@ def requantised_path(source: Path, digest: str) -> Path:
 
 
 def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
-    """The Q8_0 form of a GGUF in the cache, made now if this source has none yet, or if `anew`.
+    """The Q8_0 form of a GGUF in the cache. Errors: those of `keep_copy`."""
+    return keep_copy(requantised_path(source, digest), lambda target: _write_requantised(source, target), anew=anew)
 
-    Where the cache cannot be written, it is the source itself.
-    """
-    target = requantised_path(source, digest)
-    if target.exists() and not anew:
-        return target
-    log.info("Preparing %s for this machine (once, into %s)", source.name, target.parent)
-    try:
-        write_file_atomically(target, lambda temporary: _write_requantised(source, temporary))
-    except (OSError, RunError) as error:
-        why = error.what if isinstance(error, RunError) else error.strerror
-        log.info("The copy cannot be kept (%s): using the model as it is", why)
-        return source
-    delete_superseded(target, f"{source.stem}-*.Q8_0.gguf")
+
+def keep_copy(target: Path, write: Callable[[Path], object], *, anew: bool) -> Path:
+    """A file of the cache, made now if it is not there yet, or if `anew`. Raises `RunError` where it cannot be."""
+    if anew or not target.exists():
+        log.info("Preparing %s for this machine (once, into %s)", target.name, target.parent)
+        try:
+            write_file_atomically(target, write)
+        except OSError as error:
+            remedy = "Make room, or set CONVAGENT_CACHE to a directory that can be written."
+            raise RunError(f"could not be written ({error.strerror})", where=str(target), remedy=remedy) from error
     return target
 
 
@@ -99,14 +96,6 @@ def open_from_cache(prepare: Callable[..., Path], read: Callable[[Path], Model])
             raise
         log.info("%s is damaged", path)
         return read(prepare(anew=True))
-
-
-def delete_superseded(newest: Path, pattern: str) -> None:
-    """Delete the files of that pattern beside `newest`, which it replaces."""
-    for path in newest.parent.glob(pattern):
-        if path != newest:
-            with suppress(OSError):  # on Windows a file that is in use stays
-                path.unlink()
 
 
 def _write_requantised(source: Path, target: Path) -> None:

@@ -16,7 +16,6 @@ from agent.models.embedding.minilm import (
     DIGESTS,
     DISTRIBUTION,
     PACKAGE,
-    convert_to_gguf,
     find_bundled_weights,
     find_pulled_folder,
 )
@@ -63,16 +62,10 @@ def pull_model(name: str) -> tuple[Path, bool]:
 
 
 def find_model_file(name: str) -> Path:
-    """The GGUF of a model on this machine; nothing is downloaded. `minilm` is converted if it was not yet.
-
-    Raises `UsageError` for an unknown name, `MissingError` for a model that is not here.
-    """
+    """The GGUF of a language model on this machine; nothing is downloaded. Errors: those of `open_model`."""
     if name == "smollm2":
         return find_bundled_gguf()
-    if name == "minilm":
-        source = find_bundled_weights()
-        return convert_to_gguf(source, hash_file(source))
-    return find_gguf_file(name, "model file", "smollm2, minilm, hf:user/repo[:quant], a path", find_cached)[0]
+    return find_gguf_file(name, "model file", "smollm2, hf:user/repo[:quant], a path", find_cached)[0]
 
 
 def detect_kind(path: Path) -> Kind:

@@ -1,8 +1,8 @@
 """Models from the Hugging Face hub, named `hf:user/repo`, `hf:user/repo:quant` or `hf:user/repo/file.gguf`.
 
 Beside `agent/models/openai_client.py` this is the one place that opens a connection, and only for a model that
-is named so. Files stay in the Hugging Face cache; an interrupted download continues where it stopped. With
-`HF_HUB_OFFLINE=1` the hub is not asked: what is in the cache is used.
+is named so. Files stay in the Hugging Face cache. With `HF_HUB_OFFLINE=1` the hub is not asked: what is in the cache
+is used.
 """
 
 import errno
@@ -22,9 +22,7 @@ _REMEDIES = {  # by the name of the hub's error; the first that fits
     "LocalEntryNotFoundError": "It is not in the cache, and the hub is out of reach.",
     "EntryNotFoundError": "The repository has no such file. hf:user/repo:quant finds one by its quantisation.",
 }
-_OTHER_REMEDY = (
-    "Is the name right, and the hub within reach? What came so far is kept. A .gguf can be named by its path, too."
-)
+_OTHER_REMEDY = "Is the name right, and the hub within reach? A .gguf can be named by its path, too."
 
 
 def fetch(name: str) -> Path:
@@ -35,7 +33,7 @@ def fetch(name: str) -> Path:
     came is damaged.
     """
     repo, file, quant = _parse_name(name)
-    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub import HfApi
     from huggingface_hub.constants import HF_HUB_OFFLINE
 
     if HF_HUB_OFFLINE:
@@ -44,8 +42,7 @@ def fetch(name: str) -> Path:
         if not file:
             files = HfApi().list_repo_files(repo)
             file = choose_file(sorted(found for found in files if found.endswith(".gguf")), repo, quant)
-        _download(repo, file)
-        return Path(hf_hub_download(repo, file))
+        return _download(repo, file)
     except ConvagentError:
         raise
     except Exception as error:  # the errors of the hub, its cache and the connection share no base
@@ -101,38 +98,20 @@ def _parse_name(name: str) -> tuple[str, str | None, str | None]:
     raise UsageError(f"{name!r} is not hf:user/repo, hf:user/repo:quant or hf:user/repo/file.gguf")
 
 
-def _download(repo: str, file: str) -> None:
-    """Put a file's contents where the cache looks for them, continuing what an earlier attempt left.
-
-    The library itself continues after a broken connection, but starts over in another process (huggingface_hub 2.4).
-    The place is the cache's documented one: `models--user--repo/blobs/ETAG`, where the ETag of a large file is its
-    SHA-256.
-    """
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url
-    from huggingface_hub.constants import HF_HUB_CACHE
-    from huggingface_hub.file_download import http_get, repo_folder_name
-    from huggingface_hub.utils import WeakFileLock, build_hf_headers  # type: ignore[attr-defined]  # named by a stub
+def _download(repo: str, file: str) -> Path:
+    """A file in the cache. What just came is checked: the name of its contents there, an ETag, is their SHA-256."""
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
     from indexes.storage.files import hash_file
 
-    url = hf_hub_url(repo, file)
-    try:
-        about = get_hf_file_metadata(url)
-    except Exception:  # whatever it is: `hf_hub_download` has the file in its cache, or raises it again
-        return
-    blob = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=repo, repo_type="model") / "blobs" / str(about.etag)
-    blob.parent.mkdir(parents=True, exist_ok=True)
-    partial = blob.with_name(f"{blob.name}.convagent.incomplete")
-    with WeakFileLock(f"{partial}.lock"):
-        if blob.exists():
-            return
-        with partial.open("ab") as target:
-            size = about.size
-            http_get(url, target, resume_size=target.tell(), headers=build_hf_headers(), expected_size=size)
-        if len(blob.name) == SHA256_DIGITS and hash_file(partial) != blob.name:
-            partial.unlink()
-            raise RunError(f"hf:{repo}/{file} came damaged: its SHA-256 is not the hub's", remedy="Fetch it again.")
-        partial.replace(blob)
+    known = try_to_load_from_cache(repo, file)
+    path = Path(hf_hub_download(repo, file))
+    contents = path.resolve()
+    if str(path) != known and len(contents.name) == SHA256_DIGITS and hash_file(contents) != contents.name:
+        contents.unlink()
+        path.unlink()
+        raise RunError(f"hf:{repo}/{file} came damaged: its SHA-256 is not the hub's", remedy="Fetch it again.")
+    return path
 
 
 def _explain(name: str, error: Exception) -> MissingError | RunError:
@@ -140,7 +119,7 @@ def _explain(name: str, error: Exception) -> MissingError | RunError:
     from huggingface_hub import get_token
 
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return RunError(f"{name} cannot be kept: the disk is full", remedy="Make room, or set HF_HOME, and go on.")
+        return RunError(f"{name} cannot be kept: the disk is full", remedy="Make room, or set HF_HOME.")
     kinds = [kind.__name__ for kind in type(error).__mro__]
     remedy = next((remedy for kind, remedy in _REMEDIES.items() if kind in kinds), _OTHER_REMEDY)
     why = hide_secrets((str(error).splitlines() or [type(error).__name__])[0], [get_token() or ""])

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from agent.models.hub import PREFIX, fetch
@@ -22,7 +21,6 @@ MEMORY_CACHE_BYTES = 1 << 26  # of replies, where no cache is given
 STAYS = "Nothing leaves this machine."
 STAYS_WITH_SERVER = "What you ask goes to this server and no further."
 SERVER_SCHEMES = ("http://", "https://")
-NO_ADAPTERS: Mapping[str, Path] = MappingProxyType({})
 
 
 Open = Callable[[Listener], LanguageModel]
@@ -72,17 +70,21 @@ def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:
     from agent.models.local.llama_cpp import decoding_settings, open_gguf
     from indexes.storage.files import hash_file
 
-    def load(path: Path, listen: Listener) -> LanguageModel:
-        return open_gguf(path, shown_name, digest, threads or threads_to_use(), listen, adapters)
-
-    if name != "smollm2":
+    adapters: Mapping[str, Path]
+    open_file: Callable[[Callable[[Path], LanguageModel]], LanguageModel]
+    if name == "smollm2":
+        shown_name, digest, adapters = name, REWRITER_BASE, ADAPTERS
+        open_file = partial(open_from_cache, partial(requantise, find_bundled_gguf(), digest))
+    else:
         path, shown_name = find_gguf_file(name, "model", MODEL_CHOICES)
-        digest, adapters = hash_file(path), NO_ADAPTERS
-        return partial(load, path), decoding_settings()
-    shown_name, digest, adapters = name, REWRITER_BASE, ADAPTERS
-    prepare = partial(requantise, find_bundled_gguf(), digest)
-    settings = decoding_settings(ADAPTERS.values())
-    return lambda listen: open_from_cache(prepare, lambda path: load(path, listen)), settings
+        digest, adapters = hash_file(path), {}
+        open_file = lambda load: load(path)  # noqa: E731
+
+    def open(listen: Listener) -> LanguageModel:
+        many = threads or threads_to_use()
+        return open_file(lambda file: open_gguf(file, shown_name, digest, many, listen, adapters))
+
+    return open, decoding_settings(adapters.values())
 
 
 def find_gguf_file(name: str, kind: str, choices: str, find_on_hub: Callable[[str], Path] = fetch) -> tuple[Path, str]:

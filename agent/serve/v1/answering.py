@@ -4,18 +4,17 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from agent.chat.citations import cited_sources
+from agent.chat.citations import cited_sources, describe_source
 from agent.chat.export import mark_in_markdown, separate_pieces
 from agent.chat.small_talk import choose_scope, recognise_small_talk
 from agent.chat.store import ChatTurn
 from agent.serve.request_queue import QueuedQuestion
 from agent.terminal.escaping import unescape_markdown
 from indexes.documents.collection import Collection
-from indexes.text.response_length import response_length
 from indexes.text.sentences import split_sentences
 from schemas.records import Call, Message, Query, Response, Sentence, TurnResult
 
@@ -85,23 +84,10 @@ async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
         job.cancel()
 
 
-class Usage(NamedTuple):
-    """Tokens that the language model read and wrote for an answer, all its prompts together."""
-
-    read: int
-    written: int
-    cached: int  # of those read, and counted as when the reply in the cache was computed
-
-
-def count_usage(calls: Sequence[Call], asked: Sequence[Message], sent: str) -> Usage:
-    """The sum over the calls. Where no model read, or none wrote, the messages and the text sent count in its place."""
+def count_tokens(calls: Sequence[Call]) -> tuple[int, int]:
+    """How many the language model read and wrote, all prompts together; a reply from the cache as when it was made."""
     read = sum(call.tokens_read + call.cached_tokens_read for call in calls)
-    written = sum(call.tokens_written + call.cached_tokens_written for call in calls)
-    return Usage(
-        read or sum(response_length(message.text) for message in asked),
-        written or response_length(sent),
-        sum(call.cached_tokens_read for call in calls),
-    )
+    return read, sum(call.tokens_written + call.cached_tokens_written for call in calls)
 
 
 def list_citations(answered: TurnResult, sent: str) -> list[dict[str, Any]]:
@@ -112,14 +98,4 @@ def list_citations(answered: TurnResult, sent: str) -> list[dict[str, Any]]:
     pieces = mark_in_markdown(replace(response, direct=""))
     kept = [sentence for sentence, piece in zip(response.sentences, pieces, strict=True) if piece in sent]
     said = replace(answered, responses=(replace(response, sentences=tuple(kept), nearby=()),))
-    return [
-        {
-            "number": source.number,
-            "id": source.passage.id,
-            "title": source.title,
-            "place": source.name,
-            "url": source.passage.url,
-            "quotes": source.quotes,
-        }
-        for source in cited_sources(said)
-    ]
+    return [describe_source(source) for source in cited_sources(said)]

@@ -25,8 +25,7 @@ from agent.chat.store import Store
 from agent.serve.request_queue import RequestQueue
 from agent.serve.v1.answering import (
     Job,
-    Usage,
-    count_usage,
+    count_tokens,
     cut_into_pieces,
     follow,
     list_citations,
@@ -96,9 +95,6 @@ class Reply:
     def cite(self, job: Job) -> list[dict[str, Any]]:
         return list_citations(job.future.result().answered, self.text)
 
-    def count_usage(self, job: Job) -> Usage:
-        return count_usage(job.calls, self.messages, self.text)
-
 
 class CompletionReply(Reply):
     """A chat completion."""
@@ -136,30 +132,25 @@ class CompletionReply(Reply):
         return about | {"choices": choices}
 
     def _show_usage(self, job: Job) -> dict[str, Any]:
-        usage = self.count_usage(job)
-        return {
-            "prompt_tokens": usage.read,
-            "completion_tokens": usage.written,
-            "total_tokens": usage.read + usage.written,
-            "prompt_tokens_details": {"cached_tokens": usage.cached},
-        }
+        read, written = count_tokens(job.calls)
+        return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 class ResponseReply(Reply):
     """A response, whose events are numbered."""
 
     def write_whole(self, job: Job) -> dict[str, Any]:
-        usage = self.count_usage(job)
+        read, written = count_tokens(job.calls)
         status = "incomplete" if self.is_cut else "completed"
         return self._frame(status) | {
             "incomplete_details": {"reason": "max_output_tokens"} if self.is_cut else None,
             "output": [self._message(status, [_make_part(self.text)])],
             "usage": {
-                "input_tokens": usage.read,
-                "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
-                "output_tokens": usage.written,
+                "input_tokens": read,
+                "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+                "output_tokens": written,
                 "output_tokens_details": {"reasoning_tokens": 0},
-                "total_tokens": usage.read + usage.written,
+                "total_tokens": read + written,
             },
             "citations": self.cite(job),
         }
