@@ -1,7 +1,6 @@
 """What the bundled models were taught: the query encoder, the rewriter, and files of theirs that are not sound."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +14,11 @@ from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
-from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.query_rewriting import complete_rewrite, compose_conversation, is_faithful, rewrite_query
 from indexes.ranking.vectors import Embedder
 from indexes.storage.files import hash_file
-from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Call, Message, Passage, Plan, Query
-from schemas.tuning import Tuning
+from schemas.errors import ConvagentError, InvalidInputError, MissingError
+from schemas.records import Call, Message, Plan, Query
 from tests.conftest import needs_embedder, needs_model
 
 BREAD = (
@@ -163,26 +160,16 @@ def test_the_reader_reads_a_long_passage_to_its_end_and_an_empty_one_not_at_all(
 
 
 @needs_embedder
-def test_a_reader_that_cannot_be_opened_is_said_once_and_the_rest_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_reader_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damaged = tmp_path / "reader.safetensors"
     damaged.write_bytes(learned.READER.read_bytes()[:5000])
     for path in (damaged, tmp_path / "absent.safetensors"):
-        caplog.clear()
         monkeypatch.setattr("agent.models.embedding.reader.READER", path)
         embedder = open_embedder("minilm")
         assert isinstance(embedder, LlamaCppEmbedder)
         assert embedder.read is not None
-        assert [tuple(embedder.read(asked, PASSAGE)) for asked in ("What?", "Who?")] == [(), ()]
-        asked = Query("How long does rye bread keep?"), (), [Passage("bread:1", PASSAGE)]
-        damaged_reader, none = (
-            extract_answer(*asked, each, LengthLimit(), Tuning()) for each in (embedder, replace(embedder, read=None))
-        )
-        assert damaged_reader == none
-        assert "nine days" in none.text
-        [said] = [record.message for record in caplog.records if "reader" in record.message]
-        assert str(path) in said
+        with pytest.raises(ConvagentError, match=path.name):
+            embedder.read("What?", PASSAGE)
 
 
 @needs_model

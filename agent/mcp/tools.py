@@ -265,11 +265,11 @@ class DocumentServer(MCPServer[Any]):
             left_out = "\n\n[The rest is left out: search_passages finds it.]"
             return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}{left_out}"
 
-        return await self._run_for_resource(read, context)
+        return await self._run(read, context, of_tool=False)
 
     async def read_passage_text(self, id: str, context: Caller) -> str:
         """A passage whole."""
-        return await self._run_for_resource(lambda progress: self._find_passage(id, progress).text, context)
+        return await self._run(lambda progress: self._find_passage(id, progress).text, context, of_tool=False)
 
     def _keep_turn(self, id: str, turn: "ChatTurn") -> str:
         """Keep a turn at the end of its conversation, and few conversations. The id."""
@@ -300,20 +300,19 @@ class DocumentServer(MCPServer[Any]):
         return to_passage_text(passage)
 
     async def _run(
-        self, work: Callable[[CallProgress], T], context: Caller | None, limiter: anyio.CapacityLimiter | None = None
+        self,
+        work: Callable[[CallProgress], T],
+        context: Caller | None,
+        limiter: anyio.CapacityLimiter | None = None,
+        *,
+        of_tool: bool = True,
     ) -> T:
-        """What `work` gives, in a thread. Raises `ToolError`, whose words the client is shown."""
+        """What `work` gives, in a thread. Raises the SDK's own errors, whose words the client is shown."""
         try:
             return await run_call(work, context.report_progress if context else None, limiter or self._calls)
         except ConvagentError as error:
-            raise ToolError(str(error)) from error
-
-    async def _run_for_resource(self, work: Callable[[CallProgress], T], context: Caller) -> T:
-        try:
-            return await run_call(work, context.report_progress, self._calls)
-        except ConvagentError as error:
-            kind = ResourceNotFoundError if isinstance(error, MissingError) else ResourceError
-            raise kind(str(error)) from error
+            resource = ResourceNotFoundError if isinstance(error, MissingError) else ResourceError
+            raise (ToolError if of_tool else resource)(str(error)) from error
 
 
 def to_passage_text(passage: "Passage") -> PassageText:

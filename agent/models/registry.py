@@ -92,7 +92,14 @@ def find_gguf_file(name: str, kind: str, choices: str, find_on_hub: Callable[[st
     if name.startswith(PREFIX):
         return find_on_hub(name), name
     if name.endswith(".gguf") or os.sep in name:
-        path = _check_gguf(Path(name).expanduser())
+        path = Path(name).expanduser()
+        if not path.is_file():
+            remedy = f"Models that can be named: {MODEL_CHOICES}."
+            raise MissingError("no such model file", where=str(path), remedy=remedy)
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                remedy = "Models for llama.cpp are .gguf files."
+                raise InvalidInputError("is no GGUF file", where=str(path), remedy=remedy)
         return path, path.name
     raise UsageError(f"unknown {kind} {name!r} (available: {choices})")
 
@@ -119,14 +126,3 @@ def _find_host(address: str) -> str:
         return "the model's server"
     named = f"{host}:{port}" if port else host
     return f"the server {named} on this machine" if is_loopback(host) else f"the server {named}, over the network"
-
-
-def _check_gguf(path: Path) -> Path:
-    """The path. Raises `MissingError` where there is no file, `InvalidInputError` where it is not a GGUF."""
-    if not path.is_file():
-        remedy = f"Models that can be named: {MODEL_CHOICES}."
-        raise MissingError("no such model file", where=str(path), remedy=remedy)
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise InvalidInputError("is no GGUF file", where=str(path), remedy="Models for llama.cpp are .gguf files.")
-    return path

@@ -6,7 +6,7 @@ scripts run. Questions, passages and statements are data: the templates escape t
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -34,10 +34,8 @@ from agent.serve.rendering import (
     render_page,
 )
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
-from indexes.documents.collection import Collection
 from indexes.documents.readers import READER_BY_SUFFIX
 from schemas.errors import ConvagentError, MissingError, UsageError
-from schemas.records import Statement
 
 MAX_FOLDERS = 50  # to choose from
 MAX_PENDING = 100  # questions of a user whose page can still be opened, answered or not
@@ -250,6 +248,9 @@ class Pages:
         """A conversation, or the start of one. Turns that could not be kept are shown as they are."""
         store, assistant = self._store_of(request), self.assistant
         turns = unkept or (store.read_turns(chat) if chat is not None else ())
+        said = [turn.utterance for turn in turns if turn.kind == "question"][-1:]
+        collection = assistant.collection
+        folders = list_folders(collection.list_documents()) if collection.is_folder else []
         statements, words = store.list_statements(), request.query_params.get("q", "")
         values = {
             "words": words,
@@ -261,12 +262,12 @@ class Pages:
             "destination": self.describe_destination(assistant.model),
             "can_choose": self.open_assistant is not None,
             "scope": turns[-1].scope if turns else assistant.initial_scope,
-            "folders": _list_folders(assistant.collection),
+            "folders": folders[:MAX_FOLDERS],
             "incognito": self.incognito,
             "suffixes": ",".join(READER_BY_SUFFIX) if self.uploads else "",
             "user": request.state.user,
             "statements": statements,
-            "offers": _find_offers(turns, statements) if pending is None and not unkept else (),
+            "offers": find_self_disclosures(said[0], statements) if said and pending is None and not unkept else (),
             "draft": draft,
             "pending": pending,
             "queue": self.queue,
@@ -278,16 +279,3 @@ class Pages:
         is_fine = problem is None or unkept or isinstance(problem, AnswerCancelledError)
         status = 200 if is_fine else choose_status(problem)
         return render_page("page.html", values, status, choose_headers(problem))
-
-
-def _list_folders(collection: Collection) -> list[str]:
-    """The folders that a question can be kept to."""
-    if not collection.is_folder:
-        return []
-    return list_folders(collection.list_documents())[:MAX_FOLDERS]
-
-
-def _find_offers(turns: Sequence[ChatTurn], known: Sequence[Statement]) -> tuple[str, ...]:
-    """Statements about the person in the latest question that are not kept yet."""
-    said = [turn.utterance for turn in turns if turn.kind == "question"][-1:]
-    return find_self_disclosures(said[0], known) if said else ()

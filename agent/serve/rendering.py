@@ -119,13 +119,9 @@ def read_row(text: str) -> list[tuple[str, str]]:
     return cells if len(cells) > 1 else []
 
 
-def _leave_out_directions(value: object) -> object:
-    """What a template shows: text from outside must not be shown in another order than it has."""
-    return strip_directions(value) if isinstance(value, str) else value
-
-
 TEMPLATES = Environment(
-    finalize=_leave_out_directions,
+    # text from outside must not be shown in another order than it has
+    finalize=lambda value: strip_directions(value) if isinstance(value, str) else value,
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=True,
     undefined=StrictUndefined,

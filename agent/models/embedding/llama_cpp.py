@@ -69,10 +69,7 @@ class LlamaCppEmbedder:
     _encoder: LlamaCppEncoder
     encode_turn: EncodeTurn | None = None
     read: Read | None = None
-
-    @property
-    def max_tokens(self) -> int:
-        return MAX_TOKENS
+    max_tokens: int = MAX_TOKENS
 
     def count_tokens(self, text: str) -> int:
         return len(self._encoder.tokenize(text))
@@ -84,16 +81,14 @@ class LlamaCppEmbedder:
         """
         vectors = np.zeros((len(texts), self.size), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            row[:] = self._encoder.pool(cut_tokens(self._encoder.tokenize(text)))
+            tokens = self._encoder.tokenize(text)
+            if len(tokens) > MAX_TOKENS:
+                tokens[MAX_TOKENS - 1 :] = tokens[-1:]  # the closing one
+            row[:] = self._encoder.pool(tokens)
         return normalise_rows(vectors)
 
     def close(self) -> None:
         self._encoder.close()
-
-
-def cut_tokens(tokens: list[int]) -> list[int]:
-    """At most `MAX_TOKENS`, the closing one among them."""
-    return tokens if len(tokens) <= MAX_TOKENS else [*tokens[: MAX_TOKENS - 1], tokens[-1]]
 
 
 def normalise_rows(vectors: Vectors) -> Vectors:

@@ -57,13 +57,8 @@ def gguf_path(digest: str, name: str = NAME) -> Path:
     return find_cache_directory() / f"{name}-{digest[:12]}.F16.gguf"
 
 
-def keep_weight(_name: str, weight: Weight) -> Weight:
-    """A weight as it is."""
-    return weight
-
-
 def convert_to_gguf(
-    source: Path, digest: str, *, anew: bool = False, name: str = NAME, change: Change = keep_weight
+    source: Path, digest: str, *, anew: bool = False, name: str = NAME, change: Change = lambda _name, weight: weight
 ) -> Path:
     """The GGUF form of the weights in the cache. Errors: those of `keep_copy`.
 

@@ -71,20 +71,19 @@ def split_words(
 
 def open_query_encoder(weights: Path, weights_digest: str, threads: int) -> QueryEncoder:
     """The encoder over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `open_taught`."""
-    digest, encoder, learned = open_taught((weights, weights_digest, threads), QUERY_ENCODER, "queries", merge)
-    return QueryEncoder(digest, encoder, learned[WORDS])
+    merged, encoder, changes = open_taught(weights, weights_digest, threads, QUERY_ENCODER, merge)
+    return QueryEncoder(merged, encoder, changes[WORDS])
 
 
 def open_taught(
-    base: tuple[Path, str, int], learned: Path, name: str, change: Change
+    weights: Path, weights_digest: str, threads: int, learned: Path, change: Change
 ) -> tuple[str, LlamaCppEncoder, dict[str, Numbers]]:
-    """A taught model over weights with their digest, for so many threads: its digest, itself, and what was learned.
+    """A taught model over weights with their digest: its digest, itself, and what was learned.
 
     Raises `MissingError` where the package lacks what was learned, `InvalidInputError` where it is damaged.
     """
-    weights, weights_digest, threads = base
     merged = sha256(f"{weights_digest}{hash_learned(learned)}".encode()).hexdigest()
-    changes, name = read_changes(learned), f"{NAME}-{name}"
+    changes, name = read_changes(learned), f"{NAME}-{learned.stem}"
     encoder = open_from_cache(
         partial(convert_to_gguf, weights, merged, name=name, change=partial(change, changes)),
         lambda path: open_encoder(path, name=name, digest=merged, threads=threads, by_token=True),

@@ -67,7 +67,7 @@ def _split(pieces: Sequence[_Piece], room: int) -> Iterator[Sequence[_Piece]]:
 
 def open_reader(weights: Path, weights_digest: str, threads: int) -> Reader:
     """The reader over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `open_taught`."""
-    digest, encoder, learned = open_taught((weights, weights_digest, threads), READER, "reader", add)
+    digest, encoder, learned = open_taught(weights, weights_digest, threads, READER, add)
     return Reader(digest, encoder, learned[ENDS])
 
 
