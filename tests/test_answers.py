@@ -73,15 +73,6 @@ def test_a_further_answer_may_be_found_where_the_first_passages_have_none(minilm
     assert says_not_found(none)
 
 
-def test_nobody_writes_without_a_model() -> None:
-    llm, plan = open_model("none"), Plan(answer="write")
-    asked = Query("Who plays the trumpet?")
-    [found] = generate_responses(
-        asked, Conversation("", (Message("user", asked.utterance),)), (), [MUSIC], Writer(llm), None, plan
-    )
-    assert found.used == (MUSIC.id,)
-
-
 def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
     for asked, is_found in (("Who plays the trumpet?", True), ("How deep is the sea?", False)):
         response = extract_answer(Query(asked), (), [MUSIC], None, LengthLimit(), Tuning())

@@ -193,9 +193,3 @@ def test_own_documents_go_on_with_the_conversations_that_are_left(data: Path, tm
     assert bench(*command, "--resume").exit_code == 0
     assert read_tables(folder)["sets"][f"{SYSTEM}: household"]["right"] == 0.5  # the kept answer was not asked again
     assert answers.read_bytes() == lines[0] + lines[1].replace(b"June", b"July") + b"".join(lines[2:])
-
-
-def test_a_system_that_is_none_is_refused_with_those_there_are(data: Path, tmp_path: Path) -> None:
-    refused = bench("ikat", "--data", data, "--only", "magic", "-o", tmp_path / "bench", "-m", "none")
-    assert refused.exit_code == 2
-    assert "human rewrite" in refused.stderr

@@ -64,14 +64,6 @@ def test_a_question_shows_what_was_searched_the_answer_and_its_sources(terminal:
     assert f"no source '99' (the last answer has {listed})" in shown_after(terminal, "/open 99")
 
 
-def test_a_follow_up_leans_on_what_was_said(terminal: Terminal) -> None:
-    shown_after(terminal, QUESTION)
-    shown = shown_after(terminal, "And which of them survive frost?")
-    assert "searched for “And which of them survive frost? (" in shown
-    assert "cats" in shown.partition("(")[2].partition(")")[0]
-    assert [turn.utterance for turn in terminal.session.turns] == [QUESTION, "And which of them survive frost?"]
-
-
 def test_what_is_known_about_the_person(terminal: Terminal) -> None:
     assert "I know nothing about you" in shown_after(terminal, "/about-me")
     shown_after(terminal, "/about-me add I have two cats.")

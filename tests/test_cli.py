@@ -72,20 +72,6 @@ def test_the_run_goes_to_stdout_when_asked(place: Path) -> None:
     assert result.stderr == ""
 
 
-def test_the_help_names_first_what_a_person_starts_with(tmp_path: Path) -> None:
-    shown = quick("--help", cwd=tmp_path, COLUMNS="120").stdout
-    places = [shown.index(f"│ {name} ") for name in ("chat", "serve", "mcp", "answer", "eval", "touche", "doctor")]
-    assert places == sorted(places)
-
-
-def test_search_as_json(place: Path) -> None:
-    result = quick("search", "index", "tomatoes on a balcony", "-k", "2", "--json", cwd=place)
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [row["rank"] for row in rows] == [1, 2]
-    assert rows[0]["score"] > rows[1]["score"]
-    assert "omato" in rows[0]["text"]
-
-
 ERRORS = [
     # what is called, the exit code, what is said
     ("answer nowhere.json", 4, "nowhere.json: no such file"),

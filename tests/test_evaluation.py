@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation import ptkb
-from agent.evaluation.scores import RankedScores, Scores, evaluate_search, measure_search, p_value, read_qrels
+from agent.evaluation.scores import RankedScores, evaluate_search, measure_search, p_value, read_qrels
 from agent.runs.export import export_trace
 from schemas.errors import InvalidInputError, UsageError
 from tests.conftest import EXAMPLES
@@ -30,29 +30,6 @@ RUN = """\
 @pytest.fixture
 def example_run(example_runs: Path) -> Path:
     return example_runs / "automatic.json"
-
-
-@pytest.fixture
-def scores(tmp_path: Path) -> Scores:
-    runs = [write(tmp_path / "ours.trec", RUN)]
-    [scores] = evaluate_search(runs, write(tmp_path / "qrels", QRELS), None)
-    return scores
-
-
-def test_measures_by_hand(scores: Scores) -> None:
-    """0_1: the best passage is second, the other one is missing. 0_2 has nothing relevant. 0_3 is not in the run."""
-    assert set(scores.turns) == {"0_1", "0_2", "0_3"}
-    assert scores.missing == 1
-    found = scores.turns["0_1"]
-    ideal = 2 / math.log2(2) + 1 / math.log2(3)
-    assert found["nDCG@3"] == found["nDCG@5"] == pytest.approx((2 / math.log2(3)) / ideal)
-    assert found["RR"] == 0.5
-    assert (found["R@10"], found["R@100"]) == (0.5, 0.5)
-    assert found["AP"] == pytest.approx(0.5 / 2)
-    assert found["P@1"] == found["nDCG@1"] == 0.0
-    assert found["P@3"] == pytest.approx(1 / 3)
-    assert {*scores.turns["0_2"].values(), *scores.turns["0_3"].values()} == {0.0}
-    assert scores.mean("RR") == pytest.approx(0.5 / 3)
 
 
 def test_topics_judge_by_their_own_passages(tmp_path: Path) -> None:
@@ -141,18 +118,6 @@ def test_labels_of_2025_are_those_of_our_ids(with_topics: bool, tmp_path: Path, 
     [theirs], [ours] = (ptkb.evaluate_ptkb([example_run], path, topics) for path in labels)
     assert theirs.turns == ours.turns
     assert ours.mean("R") > 0
-
-
-def test_the_ids_of_labels(tmp_path: Path) -> None:
-    for turn_id, label, id in (
-        ("1-1_3", "ptkb-1-1-15", "16"),
-        ("9_3", "ptkb-9-0", "1"),
-        ("1-2_3", "ptkb-1-1-15", "ptkb-1-1-15"),  # of another topic
-        ("1-1_3", "15", "15"),
-        ("1-1_3", "ptkb-1-1-x", "ptkb-1-1-x"),
-    ):
-        found = ptkb.read_statement_labels(write(tmp_path / "qrels", f"{turn_id} 0 {label} 1\n"))
-        assert found == {turn_id: {id: 1}}
 
 
 def test_labels_that_match_nothing_are_refused(tmp_path: Path, example_run: Path) -> None:

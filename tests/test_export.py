@@ -13,7 +13,7 @@ import pytest
 
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.export import FOR_OTHER_TOOLS, convert_run, export_trace
+from agent.runs.export import convert_run, export_trace
 from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
 from agent.terminal.progress import turn_progress
@@ -22,7 +22,7 @@ from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import map_file, write_atomically
 from schemas.errors import InvalidInputError, UsageError
-from schemas.records import Hit, Passage, Plan, Query, Response, RunInfo, Sentence, TurnResult
+from schemas.records import Hit, Plan, Query, RunInfo, TurnResult
 from tests.conftest import EXAMPLES
 from tests.test_runs import answered
 from tests.test_topics import EDITIONS, write
@@ -75,51 +75,6 @@ def test_a_trec_file_is_the_same_ranking(trace: Path, tmp_path: Path) -> None:
 
 
 # For other tools
-
-SENTENCES = Sentence("Rice bread keeps for two days.", ("b:2", "b:1")), Sentence("I found nothing about rye.", ())
-HITS = Hit("b:1", 9.5), Hit("b:2", 0.1)
-PASSAGES = Passage("b:1", "Rice bread keeps.", "Bread"), Passage("b:2", "It can be frozen.", url="a:b")
-ANSWER = TurnResult("9-1_1", Query("How long?", "How long does it keep?"), (), HITS, PASSAGES, (Response(SENTENCES),))
-LINES: dict[str, Any] = {
-    "autojudge": {
-        "metadata": {
-            "team_id": "us",
-            "run_id": "ours",
-            "topic_id": "9-1_1",
-            "narrative_id": "9-1_1",
-            "narrative": "How long does it keep?",
-            "type": "manual",
-        },
-        "responses": [
-            {"text": "Rice bread keeps for two days.", "citations": ["b:2", "b:1"]},
-            {"text": "I found nothing about rye.", "citations": []},
-        ],
-        "references": ["b:1", "b:2"],
-    },
-    "ragnarok": {
-        "topic_id": "9-1_1",
-        "topic": "How long does it keep?",
-        "references": ["b:1", "b:2"],
-        "answer": [
-            {"text": "Rice bread keeps for two days.", "citations": [1, 0]},
-            {"text": "I found nothing about rye.", "citations": []},
-        ],
-        "response_length": 11,
-        "run_id": "ours",
-    },
-    "nuggetizer": {
-        "query": {"qid": "9-1_1", "text": "How long does it keep?"},
-        "candidates": [
-            {"docid": "b:1", "score": 9.5, "doc": {"segment": "Rice bread keeps.", "title": "Bread"}},
-            {"docid": "b:2", "score": 0.1, "doc": {"segment": "It can be frozen.", "url": "a:b"}},
-        ],
-    },
-}
-
-
-def test_the_line_of_a_turn_for_each_tool() -> None:
-    info = RunInfo("ours", "manual", "us")
-    assert {form: json.loads(FOR_OTHER_TOOLS[form](ANSWER, info)) for form in LINES} == LINES
 
 
 def in_python(code: str, *arguments: Path) -> Any:

@@ -1,8 +1,6 @@
 """Answers judged by nuggets: what is asked, kept and scored."""
 
 import json
-import signal
-import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -24,9 +22,8 @@ from agent.evaluation.nuggets import (
 from agent.tracks.oddities import Oddities
 from cli import app
 from schemas.errors import InvalidInputError
-from tests import processes
-from tests.conftest import PATIENCE, needs_embedder, needs_model
-from tests.stand_in import WORKING, StandIn, fault, said, standing_in
+from tests.conftest import needs_embedder, needs_model
+from tests.stand_in import StandIn, said, standing_in
 from tests.test_export import AUTOJUDGE, in_python, needs
 from tests.test_topics import write
 
@@ -114,13 +111,6 @@ def test_scores_are_the_nuggetizers_to_the_digit() -> None:
 # Files
 
 
-def test_nuggets_are_read_as_they_were_written(tmp_path: Path) -> None:
-    nuggets = Nugget("Two days", "vital", "support"), Nugget("In a tin", "okay", "failed"), Nugget("Dry")
-    assigned = JudgedAnswer("1_1", nuggets, "bread?", "Two days.", 2, "ours"), JudgedAnswer("1_2", (), run="ours")
-    written = write(tmp_path / "a", b"".join(map(encode_nuggets, assigned)).decode())
-    assert read_assignments(written) == read_nuggets(written) == assigned
-
-
 def test_nuggets_of_ikat_are_read(tmp_path: Path) -> None:
     for text in (
         '{"1_1": {"1": "Two days", "2": "In a tin"}}',
@@ -206,13 +196,6 @@ def server(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield address
 
 
-def wait_until_asked(times: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while len(StandIn.asked) < times:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def reply(labels: list[Any]) -> tuple[int, Any]:
     return 200, said(json.dumps({"labels": labels}))
 
@@ -239,23 +222,6 @@ def test_verdicts_that_cannot_be_had_count_as_none(server: str, place: Path) -> 
     assert "without 3 verdicts, which count as not in the answer" in result.stderr
     kept = read_assignments(place / "ours.nuggets.jsonl")
     assert [nugget.verdict for nugget in kept[1].nuggets] == [None] * 3
-
-
-def test_a_killed_judge_goes_on_where_it_was(server: str, place: Path) -> None:
-    """And so after a failure: what the model replied is cached."""
-    command = ("eval", "nuggets", place / "ours.json", "--nuggets", place / "nuggets.jsonl", "--judge", server)
-    output = ("-o", place / "out.jsonl")
-    StandIn.replies = [reply(LABELS[0]), WORKING]
-    with processes.start(*command, *output, CONVAGENT_CACHE=str(place / "cache")) as process:
-        wait_until_asked(2)
-        process.send_signal(signal.SIGKILL)
-    assert not (place / "out.jsonl").exists()
-    StandIn.asked, StandIn.replies = [], [(400, fault("no such thing"))] * 9
-    evaluate(*map(str, command[1:]), *map(str, output), code=6)
-    StandIn.asked, StandIn.replies = [], [reply(LABELS[1])]
-    evaluate(*map(str, command[1:]), *map(str, output))
-    assert ["And frozen?" in body["messages"][-1]["content"] for body in StandIn.asked] == [True]
-    assert [nugget.verdict for nugget in read_assignments(place / "out.jsonl")[0].nuggets] == LABELS[0]
 
 
 # The bundled models

@@ -1,7 +1,6 @@
 """Which statements are chosen: the expected F1 against all that may be true, the rule by hand, and real models."""
 
 from itertools import product
-from math import exp
 
 import numpy as np
 import pytest
@@ -12,16 +11,14 @@ from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import load_edition
 from agent.turn.statement_selection import (
-    add_margins,
     gather_evidence,
-    predict_probabilities,
     select_by_expected_f1,
     select_statements,
     speaks_of_oneself,
 )
 from indexes.ranking.vectors import Embedder
 from schemas.records import Message, Plan, Query, Statement
-from schemas.tuning import StatementClassifier, StatementTuning
+from schemas.tuning import StatementTuning
 from tests.conftest import needs_embedder, needs_model
 
 PERSON = tuple(
@@ -60,22 +57,6 @@ def test_the_likeliest_come_first_and_are_few_where_the_best_is_sure() -> None:
     assert select_by_expected_f1([0.7, 0.1], min_probability=0.6) == [0]
     assert load_edition("ikat-2023").statement_threshold == 0.0
     assert load_edition("ikat-2025").statement_threshold == Plan().min_probability > 0.25
-
-
-def test_a_rule_by_hand() -> None:
-    evidence = np.asarray([[0.2, 0.5], [0.1, 0.9]])
-    assert add_margins(evidence).tolist() == pytest.approx(np.asarray([[0.2, 0.5, 0.0, -0.4], [0.1, 0.9, -0.1, 0.0]]))
-    rule = StatementClassifier(-1.0, (1.0, 2.0, 3.0, 4.0))
-    odds = [-1 + 0.2 + 1.0 + 0.0 - 1.6, -1 + 0.1 + 1.8 - 0.3 + 0.0]
-    assert predict_probabilities(rule, evidence) == pytest.approx([1 / (1 + exp(-value)) for value in odds])
-
-
-def test_more_evidence_is_never_worth_less() -> None:
-    for model, embedding in product([True, False], repeat=2):
-        rule = StatementTuning().classifier(has_likelihoods=model, has_vectors=embedding)
-        assert len(rule.weights) == (4 if embedding else 2)
-        assert all(weight >= 0 for weight in rule.weights)
-        assert rule.constant < 0  # a statement that nothing speaks for does not matter
 
 
 def chosen(

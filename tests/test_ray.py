@@ -14,7 +14,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from random import Random
 
 import psutil
 import pytest
@@ -192,20 +191,6 @@ def workforce(topics: Path, index: PassageIndex) -> Workforce:
     return Workforce(WorkerSpecification("none", files, PLAN, cache=False), topics, evidence, count=2, concurrency=2)
 
 
-@pytest.mark.soak
-@needs_ray
-def test_what_a_node_cannot_read_is_told_with_its_name(
-    cluster: Cluster, topics: Path, example_index: PassageIndex
-) -> None:
-    wanted = workforce(topics, example_index)
-    elsewhere = replace(wanted.specification.files, index=topics.parent / "elsewhere")
-    wanted = replace(wanted, specification=replace(wanted.specification, files=elsewhere))
-    with pytest.raises(MissingError, match="no such index directory") as raised, open_ray("ray", wanted):
-        pass
-    assert raised.value.where.startswith("node ")
-    assert str(topics.parent / "elsewhere") in raised.value.where
-
-
 @needs_ray
 @pytest.mark.parametrize(
     ("worker", "error", "message"),
@@ -251,32 +236,6 @@ def test_an_address_where_no_cluster_is_does_not_keep_one_waiting() -> None:
     code = "from agent.runs.backends.ray_cluster import *\nwith open_cluster('127.0.0.1:9', 1): pass"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "RunError: 127.0.0.1:9: no cluster answers" in result.stderr
-
-
-def actors() -> list[psutil.Process]:
-    """Those of this process's cluster that were opened."""
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            found += [child] if child.name().startswith("ray::RayWorker") else []
-    return found
-
-
-@needs_ray
-@pytest.mark.soak
-def test_a_run_survives_twenty_kills_of_workers(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
-    topics, random = write_many_topics(tmp_path / "topics.json", 30), Random(20)  # noqa: S311
-    killed: list[str] = []  # after which turns
-
-    def kill_some(turn: TurnResult, _seconds: float) -> None:
-        if len(killed) < 20 and random.random() < 0.1 and (there := actors()):
-            random.choice(there).kill()
-            killed.append(turn.turn_id)
-
-    there = answer(request(topics, example_index, "ray"), kill_some)
-    assert len(killed) == 20
-    assert there.without_model == {}
-    assert there.run.read_bytes() == answer(request(topics, example_index, "local")).run.read_bytes()
 
 
 @needs_ray

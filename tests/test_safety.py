@@ -1,9 +1,9 @@
 """What a person must avoid is not recommended, and warnings that bear on them come first."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.turn.answer_writing import Writer
 from agent.turn.attribution import why_unsupported
-from agent.turn.interface_sentences import list_names
 from agent.turn.safety.needs import content_stems, find_needs, find_stems, split_told
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.requests import classify_request
@@ -26,7 +25,7 @@ from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import MAX_TOKENS, response_length
 from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement
-from tests.conftest import ROOT, examples, needs_embedder
+from tests.conftest import examples, needs_embedder, read_cases
 
 PEANUTS = "I am allergic to peanuts."
 
@@ -50,9 +49,6 @@ PHRASES = ("You told me: ", "Everything I found conflicts with what you told me 
         ("My daughter's celery allergy is bad.", "celery", "daughter; bad"),
         ("I am allergic to peanuts in any form, severely.", "peanuts", "form; severely"),
         ("I'm not only allergic to nuts, but to eggs.", "nuts", ""),
-        ("I'm allergic to shellfish.", "shrimp; crab; lobster; oysters", "cod"),
-        ("I'm allergic to fish.", "salmon; anchovies", "shrimp"),
-        ("I'm lactose intolerant", "milk; cheese; yogurt; mozzarella", "oats"),
         ("I can’t tolerate gluten.", "wheat; barley; seitan", "rice"),
         ("I am coeliac.", "gluten; rye; couscous; bulgur; spelt; linguine; pasta", "rice; buckwheat"),
         ("I eat gluten-free food.", "gluten; wheat", "food"),
@@ -60,33 +56,22 @@ PHRASES = ("You told me: ", "Everything I found conflicts with what you told me 
         ("My wife is expecting a baby.", "alcohol; raw egg", "egg"),
         ("I am vegetarian.", "beef; chicken; salmon; shrimp", "cheese; egg"),
         ("I'm a vegan and I avoid mustard.", "beef; cheese; egg; honey; mustard", ""),
-        ("I'm pescatarian", "beef", "salmon"),
         ("I don't eat pork.", "pork; bacon; ham", "beef"),
         ("I don't eat red meat.", "beef; lamb", "chicken"),
         ("I can't eat raw fish", "raw fish", "fish"),
-        ("I can't eat any kind of nuts.", "nuts; walnut", ""),
-        ("I am not allowed to eat celery or mustard.", "celery; mustard", ""),
         ("I don't drink", "wine", ""),
-        ("No alcohol.", "alcohol; gin", ""),
         ("I stopped eating cheese.", "cheese", ""),
         ("I hate long flights, and I don't eat sugar.", "long flights; sugar", "flights"),
-        ("I don't like the taste of tea.", "tea", "taste"),
         ("Nuts make me ill.", "walnuts", ""),
         ("I get a nasty rash from shellfish.", "prawns; squid", "rash"),
-        ("I react badly to penicillin.", "amoxicillin", ""),
         ("My son is sensitive to gluten and noise.", "wheat; noodles", "noise"),
-        ("Allergies: nuts, eggs", "pecan; mayonnaise", ""),
-        ("I'm off dairy.", "ghee", ""),
         ("I outgrew my egg allergy.", "", "egg"),
         ("I was allergic to eggs as a child, but not anymore.", "", "egg"),
         ("I'm not allergic to peanuts.", "", "peanuts"),
-        ("I have no nut allergy.", "", "nuts"),
         ("I don't have any food allergies.", "", "food"),
-        ("I have a nut and a shellfish allergy.", "almond; prawns", ""),
         ("I am not vegan or vegetarian.", "", "beef; cheese"),
         ("I used to be vegetarian.", "", "beef"),
         ("I love dairy products and peanuts.", "", "milk; peanuts"),
-        ("I don't have peanuts at home.", "", "peanuts"),
         ("I don't eat out very often.", "", "out"),
         ("I have no siblings.", "", "siblings"),
         ("I have a lot of free time.", "", "lot; time"),
@@ -107,16 +92,12 @@ def test_what_a_statement_speaks_against(statement: str, avoided: str, not_avoid
         ("Stir in the peanut butter.", "peanut", "butter"),
         ("Not suitable for people who are allergic to peanuts.", "peanuts", ""),
         ("Suitable for children but dangerous for people with a peanut allergy.", "peanut", ""),
-        ("Safe for vegans, contains peanuts.", "peanuts", ""),
         ("Contains no peanuts.", "", "peanuts"),
-        ("Without nuts, eggs or milk.", "", "nuts; eggs; milk"),
         ("There is no celery, peanuts are added.", "peanuts", "celery"),
         ("No bake peanut bars.", "peanut", ""),
         ("Never skip the peanuts, and add only roasted nuts.", "peanuts; nuts", ""),
         ("A cup of dairy-free milk and gluten-free bread.", "bread", "milk; dairy; gluten"),
-        ("A cup of lactose-free milk.", "milk", "lactose"),
         ("Gluten-free peanut bars and fat-free milk.", "peanut; milk", "gluten"),
-        ("Almond milk and vegan sausages.", "almond", "milk; sausage"),
         ("Rice noodles and buckwheat flour.", "rice", "noodles; flour"),
         ("We flew to Turkey.", "", "turkey"),
     ],
@@ -134,7 +115,6 @@ def test_what_a_sentence_says_is_there(sentence: str, there: str, absent: str) -
         (PEANUTS, "Contains peanuts.", True),
         (PEANUTS, "May contain traces of groundnut.", True),
         (PEANUTS, "Contains no peanuts.", False),
-        (PEANUTS, "Warning: contains celery.", False),
         (PEANUTS, "Dangerous for people who are allergic to shellfish.", False),
         (PEANUTS, "Consult a doctor before you take this if you have allergies.", True),
         (PEANUTS, "Does it contain peanuts?", False),
@@ -142,16 +122,9 @@ def test_what_a_sentence_says_is_there(sentence: str, there: str, absent: str) -
         ("I'm vegetarian.", "Many restaurants serve food that contains meat.", False),
         ("I have coeliac disease.", "It remains unsafe for people with coeliac disease.", True),
         ("I have coeliac disease.", "Buckwheat contains no gluten, despite the wheat in its name.", False),
-        ("I'm pregnant.", "Do not use this if you are pregnant.", True),
-        ("I have asthma.", "Not suitable for people with asthma.", True),
         ("I don't have asthma.", "Not suitable for people with asthma.", False),
-        ("I have diabetes.", "Caution: diabetics should ask a doctor.", True),
-        ("I have a cat named Ginger.", "Lilies are toxic to cats.", True),
         ("I have a cat named Ginger.", "Basil is non-toxic to cats.", False),
-        ("I live with two dogs.", "Grapes are poisonous for dogs.", True),
         ("I live with two dogs.", "Dogs like long walks.", False),
-        ("I don't like fish.", "Contains fish.", False),
-        ("I take simvastatin every evening.", "Do not eat grapefruit if you take a statin.", True),
         ("I take the bus.", "Do not eat grapefruit if you take simvastatin.", False),
     ],
 )
@@ -167,14 +140,10 @@ def test_which_warnings_bear_on_a_person(statement: str, sentence: str, bears: b
         (["What could I cook tonight?", "And tomorrow?"], "recommendation"),
         (["I'm allergic to nuts, what can I bake?"], "recommendation"),
         (["Dinner ideas please"], "recommendation"),
-        (["Is there a quick recipe?"], "recommendation"),
-        (["How much peanut butter goes into the satay?"], "fact"),
-        (["Does the satay contain peanuts?"], "fact"),
         (["How long does the satay keep?", "And frozen?"], "fact"),
         (["What is in the satay?"], "fact"),
         (["Which foods should I avoid?"], "fact"),
         (["Is the satay safe for me?"], "recommendation"),
-        (["Is the satay okay to eat?"], "recommendation"),
         (["What goes into pancakes instead of milk?"], "recommendation"),
         (["Does the satay contain anything I must avoid?"], "recommendation"),
         (["Can you tell me more about the Greek one?"], "fact"),
@@ -194,7 +163,6 @@ def test_what_is_asked_for(utterances: list[str], kind: str) -> None:
         ("Recommend a cake, I'm vegan.", ["I'm vegan."]),
         ("My son can't eat eggs so what can I bake for him?", ["My son can't eat eggs."]),
         ("I want a recipe with peanuts.", []),
-        ("How much peanut butter goes into the satay?", []),
     ],
 )
 def test_what_an_utterance_tells(utterance: str, told: list[str]) -> None:
@@ -211,16 +179,12 @@ STEW = Passage("recipes/stew.md:1-5", "A quick dinner of beef. Simmer it for two
 BOOK_SATAY = Passage("book.md:1-9", "A quick dinner. Stir in the peanut butter.", "Recipes: Satay")
 BOOK_SOUP = Passage("book.md:10-19", "A quick dinner of tomatoes.", "Recipes: Soup")
 PAGE = [Passage(f"clueweb22-en0000-00-00001:{n}", text) for n, text in enumerate(("Grind peanuts.", "Bake the dish."))]
-VEGGIE = Passage("veggie.md:1-5", "Beans for dinner: vegetarians eat no meat, and miss none here.", "Beans")
 SWAPPED = Passage("goulash.md:1-5", "Brown the beef. Vegetarians take beans instead of meat.", "Goulash")
-BREAD = Passage("bread:1", "Bread of wheat flour keeps for days.")
-LOAF = Passage("bread:2", "A gluten-free loaf is made of rice flour, not of wheat.")
 COOK = "What could I cook tonight?"
 MENU = Passage("menu.md:1-9", "Our menu.\nPad Thai: Noodles. Contains peanuts.\nChilli: Beans with rice.", "Menu")
 MENU_LEFT = replace(MENU, text="Our menu.\nChilli: Beans with rice.")
 ALL_TRACES = replace(MENU, text=f"{MENU.text}\nAll may contain traces of peanuts.")
 PARTS = Passage("supper.md:1-9", "You need: Two spoons of peanuts.\nBaking it: Grind all and bake it.", "Supper")
-BUTTERED = Passage("cake.md:1-9", "A cake of rice flour. Melt the butter.", "Gluten-free cake")
 LILIES = Passage("lilies.md:1-3", "Lilies smell sweet. Lilies are poisonous to cats.", "Lilies")
 
 
@@ -229,32 +193,22 @@ LILIES = Passage("lilies.md:1-3", "Lilies smell sweet. Lilies are poisonous to c
     [
         ([SATAY, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 0),
         ([SATAY, SAUCE, WARNED, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 1),
-        ([SAUCE, WARNED, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 1),
-        ([SAUCE, SATAY, SOUP], [PEANUTS], COOK, [SOUP], ["Satay noodles"], 0),
         ([SATAY, WARNED], [PEANUTS], COOK, [], ["Satay noodles"], 1),
         ([SATAY, WARNED, SOUP], [], COOK, [SATAY, WARNED, SOUP], [], 0),
         ([SATAY, WARNED, SOUP], ["I love peanuts."], COOK, [SATAY, WARNED, SOUP], [], 0),
         ([SATAY, WARNED], [PEANUTS], "Does the satay contain peanuts?", [SATAY, WARNED], [], 1),
-        ([SATAY, WARNED], [PEANUTS], "How long do the noodles keep?", [SATAY, WARNED], [], 1),
         ([SATAY, SOUP], [PEANUTS], "Which peanut dish could I cook?", [SATAY, SOUP], [], 0),
-        ([SATAY, SOUP], [PEANUTS], "What could I cook without peanuts?", [SOUP], ["Satay noodles"], 0),
         ([SATAY, SOUP], [PEANUTS], "What could I cook instead of peanuts?", [SOUP], ["Satay noodles"], 0),
         ([SATAY, SOUP], [], f"{PEANUTS} {COOK}", [SOUP], ["Satay noodles"], 0),
         ([SATAY, SOUP], [PEANUTS], "The fridge is empty and my family is coming.", [SOUP], ["Satay noodles"], 0),
-        ([STEW, SOUP], ["I'm vegetarian."], COOK, [SOUP], ["Stew"], 0),
         ([STEW, SATAY, SOUP], ["I'm vegetarian.", PEANUTS], COOK, [SOUP], ["Stew", "Satay noodles"], 0),
         ([BOOK_SATAY, BOOK_SOUP], [PEANUTS], COOK, [BOOK_SOUP], ["Satay"], 0),
         ([*PAGE, SOUP], [PEANUTS], COOK, [SOUP], ["clueweb22-en0000-00-00001"], 0),
-        ([VEGGIE, STEW], ["I'm vegetarian."], COOK, [VEGGIE], ["Stew"], 0),
         ([SWAPPED, SOUP], ["I'm vegetarian."], COOK, [SOUP], ["Goulash"], 0),
-        ([BREAD, LOAF], ["I have coeliac disease."], "Which flour should I use?", [LOAF], ["bread"], 0),
         ([SATAY, SOUP], ["I hate noodles."], COOK, [SATAY, SOUP], [], 0),
-        ([SATAY], [PEANUTS], "Can I have something with peanuts?", [], ["Satay noodles"], 0),
         ([MENU], [PEANUTS], COOK, [MENU_LEFT], ["Pad Thai"], 1),
         ([ALL_TRACES], [PEANUTS], COOK, [], ["Menu"], 2),
         ([PARTS], [PEANUTS], COOK, [], ["Supper"], 0),
-        ([BUTTERED], ["I'm vegan."], COOK, [], ["Gluten-free cake"], 0),
-        ([LILIES, SOUP], ["I have a cat."], "Which flowers could I buy?", [SOUP], ["Lilies"], 1),
         ([LILIES, SOUP], ["I have a cat."], "How tall are lilies?", [LILIES, SOUP], [], 1),
     ],
 )  # fmt: skip
@@ -288,124 +242,45 @@ def test_what_is_read_further_fills_the_gap_and_tells_of_the_same_dish() -> None
     assert [dish.title for dish in review.left_out] == ["Satay noodles"]
 
 
-def test_names_are_listed_as_one_says_them() -> None:
-    listed = {"A": "A", "AA": "A", "AB": "A and B", "ABC": "A, B and C", "ABCDE": "A, B, C and 2 more"}
-    assert {names: list_names(list(names)) for names in listed} == listed
-
-
-SATAY_FILE = """# Satay noodles
-
-A quick dinner that you can cook in twenty minutes tonight. {warning}
-
-## Ingredients
-
-- 200 g of noodles
-- four spoons of peanut butter
-
-## Method
-
-Cook the noodles. Stir the sauce together and warm it up slowly. It keeps for two days in the fridge.
-"""
-SOUP_FILE = "# Tomato soup\n\nA warm soup that you can cook tonight. Simmer two tins of tomatoes for half an hour.\n"
-TRAIN_FILE = "# Night train\n\nThe train to Oslo leaves at nine in the evening from platform four.\n"
-WARNING = "Warning: dangerous for people who are allergic to peanuts."
-
-
 @contextmanager
 def no_progress(_stage: str, _total: int) -> Iterator[Callable[[int], None]]:
     """Shows nothing."""
     yield lambda _done: None
 
 
-Open = Callable[[str, Embedder | None], Assistant]
-STORIES = json.loads((ROOT / "tests" / "cases" / "safety_stories.json").read_text())
+Open = Callable[[str], Assistant]
+STORIES = read_cases("safety_stories")
 
 
 @pytest.fixture(scope="module")
-def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Open:
+def open_folder(tmp_path_factory: pytest.TempPathFactory, minilm: Embedder) -> Open:
     """An assistant over one of the folders, opened once."""
 
-    opened: dict[tuple[str, bool], Assistant] = {}
-
-    def open_once(name: str, embedder: Embedder | None) -> Assistant:
-        if (name, embedder is None) not in opened:
-            folder = tmp_path_factory.mktemp(name)
-            (folder / "documents").mkdir()
-            for file, text in (STORIES["folders"] | KITCHENS)[name].items():
-                (folder / "documents" / file).write_text(text)
-            index = open_documents(folder / "documents", folder / "cache", embedder, no_progress).index
-            opened[name, embedder is None] = open_assistant("documents", index, "none", embedder)
-        return opened[name, embedder is None]
+    @cache
+    def open_once(name: str) -> Assistant:
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "documents").mkdir()
+        for file, text in STORIES["folders"][name].items():
+            (folder / "documents" / file).write_text(text)
+        index = open_documents(folder / "documents", folder / "cache", minilm, no_progress).index
+        return open_assistant("documents", index, "none", minilm)
 
     return open_once
 
 
 @needs_embedder
 @pytest.mark.parametrize("story", STORIES["stories"], ids=[story["label"] for story in STORIES["stories"]])
-def test_what_a_person_must_avoid_is_never_advised(story: dict[str, Any], open_folder: Open, minilm: Embedder) -> None:
+def test_what_a_person_must_avoid_is_never_advised(story: dict[str, Any], open_folder: Open) -> None:
     """Each story says what of the last answer is said ("a|b": either), what never is, and what is cited."""
     store = Store(None)
     for statement in story["told"]:
         store.add_statement(statement)
-    session = Session(open_folder(story["folder"], minilm), store)
+    session = Session(open_folder(story["folder"]), store)
     response = [session.ask(utterance) for utterance in story["talk"]][-1].response
     shown = " ".join([response.direct, response.text, *(sentence.text for sentence in response.nearby)]).lower()
     assert all(any(either in shown for either in part.lower().split("|")) for part in story["says"]), shown
     assert not [part for part in story["never"] if part.lower() in shown], shown
     assert set(story["cites"]) <= {id.partition(":")[0] for id in response.used}, shown
-
-
-SATAY_ONLY = {"satay.md": SATAY_FILE.format(warning=WARNING)}
-TRAIN = TRAIN_FILE.split("\n\n")[1].strip()
-KITCHENS = {
-    "two": {**SATAY_ONLY, "soup.md": SOUP_FILE},
-    "one": SATAY_ONLY,
-    "elsewhere": {**SATAY_ONLY, "train.md": TRAIN_FILE},
-}
-LEFT_OUT = "You told me: “I am allergic to peanuts”, so I left out Satay noodles."
-CONFLICTS = "Everything I found conflicts with what you told me (“I am allergic to peanuts”): Satay noodles (peanuts)."
-QUICK = "A quick dinner that you can cook in twenty minutes tonight."
-
-
-@pytest.fixture(params=["words", pytest.param("minilm", marks=needs_embedder)])
-def embedder(request: pytest.FixtureRequest) -> Embedder | None:
-    return None if request.param == "words" else request.getfixturevalue("minilm")
-
-
-@pytest.mark.parametrize(
-    ("folder", "told", "asked", "begins", "never"),
-    [
-        ("two", PEANUTS, COOK, [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["noodles.", "spoons"]),
-        ("two", "", f"{PEANUTS} {COOK}", [LEFT_OUT, WARNING, "A warm soup that you can cook tonight."], ["spoons"]),
-        ("one", PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons"]),
-        ("elsewhere", PEANUTS, COOK, [CONFLICTS, WARNING], [QUICK, "spoons", "train"]),
-        ("one", PEANUTS, "How long do the satay noodles keep?", [WARNING], ["You told me"]),
-        ("one", PEANUTS, "Do the satay noodles contain peanuts?", [WARNING], ["You told me"]),
-        ("one", "", COOK, [QUICK], ["You told me", "conflicts"]),
-        ("elsewhere", PEANUTS, "Which train could I take to Oslo?", [TRAIN], ["anut", "left"]),
-    ],
-    ids=["two", "told in the question", "one", "no other dish", "a fact", "contents", "unknown", "trains"],
-)  # fmt: skip
-def test_what_could_i_cook_tonight(
-    folder: str,
-    told: str,
-    asked: str,
-    begins: list[str],
-    never: list[str],
-    embedder: Embedder | None,
-    open_folder: Open,
-) -> None:
-    store = Store(None)
-    if told:
-        store.add_statement(told)
-    answered = Session(open_folder(folder, embedder), store).ask(asked)
-    texts = [sentence.text for sentence in answered.response.sentences]
-    assert texts[: len(begins)] == begins
-    after = " ".join(texts[1:])
-    assert not [part for part in never if part in after]
-    if told and WARNING in texts:
-        assert PEANUTS in [chosen.statement.text for chosen in answered.selected_statements]
-    assert set(answered.response.used) <= {passage.id for passage in answered.passages}
 
 
 def answer(passages: list[Passage], statements: list[str], utterance: str, plan: Plan) -> tuple[Review, Response]:
@@ -418,10 +293,6 @@ def answer(passages: list[Passage], statements: list[str], utterance: str, plan:
 
 
 def test_a_run_says_nothing_without_a_passage_save_that_all_conflicts() -> None:
-    for passages in ([SATAY, WARNED, SOUP], [SATAY, WARNED]):
-        _, response = answer(passages, [PEANUTS], "What quick dinner could I cook?", Plan())
-        assert response.sentences[0].text == WARNED.text
-        assert all(sentence.passage_ids for sentence in response.sentences)
     _, response = answer([SATAY], [PEANUTS], "What quick dinner could I cook?", Plan())
     assert [sentence.text for sentence in response.sentences] == [  # what conflicts, and that it does
         "Everything I found conflicts with what you told me (“I am allergic to peanuts”): Satay noodles (peanut).",

@@ -13,7 +13,6 @@ from agent.terminal.progress import stage_progress
 from agent.turn.interface_sentences import SENTENCES
 from indexes.documents.collection import MAX_LISTED, Collection
 from indexes.documents.document_index import open_documents
-from indexes.passage_index import PassageIndex
 from schemas.records import Turn
 from tests.conftest import ROOT
 
@@ -88,14 +87,6 @@ def test_documents_are_listed(folder: Collection) -> None:
         ("Which notes do you have about boilers?", "Notes: house/heating.md (changed on "),
     ):
         assert told in reply(utterance, folder), utterance
-
-
-def test_of_an_index_the_size_is_told(example_index: PassageIndex) -> None:
-    collection = Collection(str(example_index.directory), example_index)
-    assert (
-        reply("which documents do you have?", collection) == f"I search the index index: {len(example_index)} passages."
-    )
-    assert find_kind("which documents do you have about cats?", collection) is None  # so it is searched
 
 
 def test_small_talk_is_kept_and_changes_no_later_question(assistant: Assistant, tmp_path: Path) -> None:

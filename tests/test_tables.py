@@ -11,7 +11,6 @@ import pytest
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.turn.tables.answer import compute_over_tables
-from agent.turn.tables.question import read_table_question
 from agent.turn.tables.table import list_tables
 from indexes.documents.document_index import open_documents
 from indexes.documents.whole_documents import WholeDocuments
@@ -40,11 +39,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WholeDocument
         name: WholeDocuments(index(tmp_path_factory.mktemp(name), folder["documents"]))
         for name, folder in FOLDERS.items()
     }
-
-
-@pytest.fixture
-def documents(folders: dict[str, WholeDocuments]) -> WholeDocuments:
-    return folders["home"]
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -173,14 +167,6 @@ def test_a_table_with_a_row_that_was_cut_is_not_counted(tmp_path: Path) -> None:
     assert compute("How many contacts are there in Bonn?", found) == ""
 
 
-def test_tables_of_one_document_stay_apart(documents: WholeDocuments) -> None:
-    tables = [table for table in list_tables(documents) if table.around.startswith("garden.md")]
-    assert [(table.name, len(table.rows), table.is_doubtful) for table in tables] == [
-        ("Harvest", 3, False),
-        ("Seeds", 2, False),
-    ]
-
-
 @pytest.mark.story
 def test_a_chat_computes_shows_its_rows_and_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
@@ -193,11 +179,6 @@ def test_a_chat_computes_shows_its_rows_and_goes_on(tmp_path: Path) -> None:
     assert {passage.id for passage in answered.passages} == set(answered.response.used)
     assert session.ask("And in July?").response.direct == ""  # of rhubarb none
     assert not session.ask("Was the cinema full?").response.direct.startswith("3")
-
-
-@pytest.mark.parametrize("asked", ["What is the phone number of the plumber?", "What was the price of the tent?"])
-def test_one_value_of_one_row_is_asked_of_no_whole_table(asked: str) -> None:
-    assert read_table_question(asked) is None
 
 
 @pytest.mark.parametrize(

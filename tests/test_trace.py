@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.models.scripted import ScriptedModel
-from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
+from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import VERSION, RunSettings, new_trace, open_for_append, read_trace, resume_trace
 from agent.terminal.progress import turn_progress
@@ -21,17 +21,6 @@ from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Plan
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out
 from tests.processes import write_script
-
-
-@pytest.fixture
-def run_path(tmp_path: Path) -> Path:
-    return tmp_path / "run.json"
-
-
-def answer(index: PassageIndex, run: Path) -> RunReport:
-    outputs = Outputs.choose(EXAMPLES / "topics.json", run, None, resume=False, overwrite=False)
-    request = RunRequest(EXAMPLES / "topics.json", EvidenceFiles(index.directory, embedder="none"), "none", Plan(k=50))
-    return answer_file(request, outputs, turn_progress)
 
 
 def positions(trace: bytes, some: int) -> list[int]:
@@ -69,13 +58,6 @@ def test_a_run_cut_at_any_byte_ends_the_same(
         assert (cut, report.resumed, len(asked)) == (cut, finished, all_asked * (turns - finished) // turns)
         assert (cut, run.read_bytes() == whole) == (cut, True)
         assert trace.read_bytes().count(b"\n") == turns + 1
-
-
-def test_what_is_there_is_not_overwritten(example_index: PassageIndex, run_path: Path) -> None:
-    run_path.write_text("mine")
-    with pytest.raises(UsageError, match="exists already"):
-        answer(example_index, run_path)
-    assert run_path.read_text() == "mine"
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:

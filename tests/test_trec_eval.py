@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agent.evaluation.scores import Qrels, RankedScores, evaluate_search, measure_search, name_measures, read_qrels
+from agent.evaluation.scores import Qrels, RankedScores, measure_search, name_measures, read_qrels
 from cli import app
 from schemas.errors import InvalidInputError
 from tests.conftest import examples
@@ -63,14 +63,6 @@ TIES = """\
 1_1 Q0 c 3 1.0 theirs
 1_1 Q0 d 4 0.99995 theirs
 """
-
-
-def test_a_file_with_ties_is_measured_by_its_scores(tmp_path: Path) -> None:
-    """By the order of the file it would be 3, 2, 1, 4."""
-    run = write(tmp_path / "run", TIES)
-    for place, relevant in enumerate("cbad", start=1):
-        [found] = evaluate_search([run], write(tmp_path / "qrels", f"1_1 0 {relevant} 1\n"), None)
-        assert found.mean("RR") == pytest.approx(1 / place)
 
 
 LEVELS = {"2": 2, "4.0": 4, "-2.0": -2, "1.7": 1, "-0.5": 0, "+1": 1}

@@ -15,18 +15,15 @@ from rich.console import Console
 
 from agent.chat.interactive import Terminal
 from agent.chat.session import Assistant, Session, open_assistant
-from agent.chat.store import ChatTurn, Store
+from agent.chat.store import Store
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
-from agent.models.structured_output import read_whole_items
 from agent.turn.answer_writing import Writer, generate_responses
-from agent.turn.attribution import supporting_ids
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.text.units import split_units
-from schemas.errors import ModelError
-from schemas.records import Hit, Message, Passage, Plan, Query, Response, Sentence, TurnResult
+from schemas.records import Message, Passage, Plan, Query, Response
 from tests.conftest import PATIENCE
 from tests.serving import serving
 from tests.stand_in import StandIn, draft, standing_in
@@ -41,13 +38,6 @@ NINE_DAYS = '{"text": "Rice bread keeps for nine days.", "passages": ["1"]}'
 SORRY = "I am sorry, but I cannot help with that."
 QUOTED = "Rice bread keeps for two days in a tin. It is made without wheat."
 PLANTS = "Which plants grow well in pots on a shady balcony?"
-
-
-def make_turn(utterance: str, passages: tuple[Passage, ...], sentences: tuple[str, ...]) -> ChatTurn:
-    """An answered question; every sentence but a remark cites what supports it."""
-    response = Response(tuple(Sentence(text, supporting_ids(text, passages)) for text in sentences))
-    hits = tuple(Hit(passage.id, 1.0) for passage in passages)
-    return ChatTurn(utterance, TurnResult("1_1", Query(utterance), (), hits, passages, (response,)))
 
 
 @pytest.fixture
@@ -134,12 +124,6 @@ def test_the_second_chance_comes_with_the_reason_and_what_was_cited(llm: Languag
     assert BRASS.text not in prompt
 
 
-def test_a_model_that_refuses_is_done_without(llm: LanguageModel) -> None:
-    behave(write=draft((SORRY, "1")), correct=f'{{"text": "{SORRY}", "passages": ["1"]}}')
-    [(first, ids), *_] = answer(llm)
-    assert (first.startswith("Rice bread keeps for two days"), ids) == (True, ("bread:1",))
-
-
 def test_a_small_model_gets_no_second_chance(llm: LanguageModel) -> None:
     behave(write=draft(("Rice bread keeps for nine days in a tin.", "1")))
 
@@ -182,42 +166,6 @@ def test_what_was_shown_stays_where_a_reply_does_not_end_well(end: str, llm: Lan
     shown: list[Response] = []
     assert answer(llm, shown.append) == [(KEEPS, ("bread:1",))]
     assert len(shown) == 1
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_reply_that_never_ends_and_says_nothing_is_an_error(llm: LanguageModel) -> None:
-    StandIn.write_parts = staticmethod(lambda _step: iter(lambda: " \n", ""))
-    with pytest.raises(ModelError, match=r"no reply within 1 s"):
-        answer(llm, lambda _: None)
-
-
-def test_a_sentence_is_shown_before_the_next_is_written(llm: LanguageModel) -> None:
-    first_shown = threading.Event()
-    in_time: list[bool] = []
-
-    def write_parts(step: str) -> Iterator[str]:
-        yield f"{OPENED}, "
-        in_time.append(first_shown.wait(PATIENCE))
-        yield draft((TUNE, "2")).partition("[")[2]
-
-    StandIn.write_parts = staticmethod(write_parts)
-    assert answer(llm, lambda _: first_shown.set()) == [(KEEPS, ("bread:1",)), (TUNE, ("brass:1",))]
-    assert in_time == [True]
-
-
-@pytest.mark.parametrize(
-    ("text", "items"),
-    [
-        ("", []),
-        ('{"sentences": [', []),
-        ('<think>{"sentences": [1]}</think> {"sentences" : [ {"a": "]"} , {"a": 2', [{"a": "]"}]),
-        ('{"sentences": [{"a": 1}, {"a": 2}]}', [{"a": 1}, {"a": 2}]),
-        ('{"sentences": [1, 2]}, 3', [1, 2]),
-        ("I think that [1] is right.", []),
-    ],
-)
-def test_the_items_of_a_reply_are_read_while_it_is_written(text: str, items: list[object]) -> None:
-    assert read_whole_items(text, "sentences") == items
 
 
 # Whole documents
