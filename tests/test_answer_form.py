@@ -1,10 +1,5 @@
 """The measures of answers' form: what dangles and what is glued, in tables, and in a run and its trace."""
 
-from pathlib import Path
-
-from agent.runs.answer_topics import Outputs, RunRequest, answer_file
-from agent.runs.evidence import EvidenceFiles
-from agent.terminal.progress import turn_progress
 from benchmarks.answer_form import (
     Answer,
     Form,
@@ -13,11 +8,7 @@ from benchmarks.answer_form import (
     is_glued,
     measure_form,
     points_back,
-    read_answers,
 )
-from indexes.passage_index import PassageIndex
-from schemas.records import Plan
-from tests.conftest import EXAMPLES
 
 SOURCE = "The soup is hot. Serving [2] It is red. It was cheap. Beans are green."
 
@@ -64,16 +55,3 @@ def test_the_measures_by_hand() -> None:
     assert measure_form(answers) == Form(2, 4, 0.5, 0.5, 0.5, 0.25)
     text = "It was made by Dr. Smith in No. 5. The soup is hot. “Beans” are green."
     assert cut_sentences(text) == ["It was made by Dr. Smith in No. 5. The soup is hot.", "“Beans” are green."]
-
-
-def test_a_run_and_its_trace_say_the_same(example_index: PassageIndex, tmp_path: Path) -> None:
-    run, trace = tmp_path / "r.json", tmp_path / "r.trace.jsonl"
-    origin = EvidenceFiles(example_index.directory, embedder="none")
-    topics = EXAMPLES / "topics.json"
-    outputs = Outputs.choose(topics, run, trace, resume=False, overwrite=False)
-    answer_file(RunRequest(topics, origin, "none", Plan(k=10)), outputs, turn_progress)
-    ids = example_index.get_ids(range(len(example_index)))
-    texts = {passage.id: passage.text for passage in example_index.read(ids)}
-    from_run, from_trace = (measure_form(read_answers(path, texts)) for path in (run, trace))
-    assert from_run.answers == from_trace.answers == 15
-    assert from_run.dangling_openings == from_trace.dangling_openings

@@ -12,7 +12,6 @@ import zstandard
 from agent.runs.given_ranking import read_ranking
 from agent.runs.trace import read_trace
 from indexes.passage_index import PassageIndex
-from tests.conftest import EXAMPLES
 from tests.fuzz.bench import Ended, call, settings
 
 BRACKETS = 100_000
@@ -152,19 +151,6 @@ def test_bad_passages_are_named_and_no_index_is_left(tmp_path: Path) -> None:
         assert len(ended.err) < 1500, name
         assert [path.name for path in tmp_path.iterdir()] == [name]
         (tmp_path / name).unlink()
-
-
-def test_links_are_followed_to_files_elsewhere(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    (corpus / "link.jsonl").symlink_to(EXAMPLES / "passages.jsonl")
-    assert call("index", "build", corpus / "link.jsonl", "-o", tmp_path / "one").code == 0
-    assert call("index", "build", corpus, "-o", tmp_path / "two").code == 0
-    assert len(PassageIndex(tmp_path / "two")) == 72
-    (corpus / "broken.jsonl").symlink_to(tmp_path / "nowhere.jsonl")
-    ended = call("index", "build", corpus / "broken.jsonl", "-o", tmp_path / "three")
-    assert ended.code == 4
-    assert "broken.jsonl: no such file" in ended.err
 
 
 def test_a_small_archive_of_one_endless_line_does_not_fill_the_memory(

@@ -99,14 +99,6 @@ def test_lasting_facts_about_a_person_are_offered_and_nothing_that_passes() -> N
     assert [text for text in ABOUT_ONESELF["passing"] if find_self_disclosures(f"{text} What then?")] == []
 
 
-def test_small_talk_has_a_reply_and_leaves_the_sources_open(terminal: Terminal) -> None:
-    shown_after(terminal, QUESTION)
-    sources = terminal.sources
-    shown = shown_after(terminal, "Danke!")
-    assert shown == "Gern geschehen.\n"  # no search, no sources, and no word about the language
-    assert terminal.sources == sources
-
-
 @pytest.mark.parametrize(
     ("line", "answer"),
     [

@@ -79,12 +79,6 @@ def test_every_import_that_is_shown_works(page: Path) -> None:
         assert hasattr(__import__(module, fromlist=[attribute]), attribute), f"{module}.{attribute}"
 
 
-@pytest.mark.parametrize("page", DECISIONS, ids=page_name)
-def test_every_decision_has_a_status_and_a_date(page: Path) -> None:
-    assert re.search(r"^Status: (accepted|superseded by \d+|outgrown: )", page.read_text(), re.MULTILINE)
-    assert re.search(r"^Date: \d{4}-\d\d-\d\d$", page.read_text(), re.MULTILINE)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_command_that_is_shown_can_be_parsed(page: Path) -> None:
     """Commands and long flags of each `$ convagent ...`."""

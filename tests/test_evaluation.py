@@ -12,13 +12,6 @@ from schemas.errors import InvalidInputError, UsageError
 from tests.conftest import EXAMPLES
 from tests.test_topics import IKAT, IKAT_2024, write
 
-QRELS = """\
-0_1 0 bread:1 2
-0_1 0 bread:2 1
-0_1 0 music:1 0
-0_2 0 music:1 0
-0_3 0 bread:9 1
-"""
 RUN = """\
 0_1 Q0 music:1 1 3.0 ours
 0_1 Q0 bread:1 2 2.0 ours

@@ -62,25 +62,19 @@ def turns(tmp_path: Path, calls: list[Call]) -> list[TurnResult]:
     return list(answer_topic(CONVERSATION, tools))
 
 
-def test_the_first_turn_is_answered_for_this_person(turns: list[TurnResult]) -> None:
-    first = turns[0]
+def test_the_turns_are_answered_for_this_person(turns: list[TurnResult]) -> None:
+    """The second is understood from the first."""
+    first, second = turns
     assert first.query.standalone == "Which bread can I eat?"
     assert [chosen.statement.id for chosen in first.selected_statements] == ["2"]
     assert first.hits[0].id == "bread:1"
     assert "Rice flour holds no gluten at all." in first.response.text
     assert "bread:1" in first.response.used
-
-
-def test_the_second_turn_is_understood_from_the_first(turns: list[TurnResult]) -> None:
-    second = turns[1]
     assert second.query.utterance == "How long does it keep?"
     assert "rice bread" in second.query.standalone.lower()
     assert second.selected_statements == ()
     assert second.hits[0].id == "bread:2"
     assert "Rice bread keeps for two days in a tin." in second.response.text
-
-
-def test_every_sentence_stands_in_the_passages_that_it_cites(turns: list[TurnResult]) -> None:
     for turn in turns:
         texts = {passage.id: passage.text for passage in turn.passages}
         assert turn.response.sentences
@@ -89,13 +83,10 @@ def test_every_sentence_stands_in_the_passages_that_it_cites(turns: list[TurnRes
             assert all(sentence.text in texts[id] for id in sentence.passage_ids)
 
 
-def test_the_history_is_our_own_where_the_track_gives_none(turns: list[TurnResult], calls: list[Call]) -> None:
+def test_the_prompts_hold_our_own_history_and_begin_alike(turns: list[TurnResult], calls: list[Call]) -> None:
     prompt = next(call.prompt for call in calls if call.step == "context")
     assert f"assistant: {turns[0].response.text}" in prompt
     assert prompt.index("Which bread can I eat?") < prompt.index("How long does it keep?")
-
-
-def test_every_prompt_of_a_turn_begins_with_the_same_words(turns: list[TurnResult], calls: list[Call]) -> None:
     second = [call.prompt for call in calls if "How long does it keep?" in call.prompt]
     assert len(second) == 3  # hyde, context, statements
     shared = second[0].split("task:")[0]

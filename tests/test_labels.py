@@ -18,7 +18,7 @@ from agent.tracks.topic_files import read_topics
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever
-from schemas.records import Plan, RunInfo
+from schemas.records import Mode, Plan, RunInfo
 from tests.conftest import EXAMPLES, examples, needs_model
 from tests.test_topics import write
 
@@ -76,6 +76,15 @@ def test_labels_and_all_from_the_reply_on_change_nothing(
     assert run_until(now, topic, example_index, path) == run_until(now, TOPIC, example_index, path)
 
 
+def answer_by_mode(path: Path, topic: Json, index: PassageIndex, model: str, mode: Mode) -> bytes:
+    """The run file of one conversation."""
+    files = EvidenceFiles(index.directory, embedder="none")
+    topics = write(path, [topic])
+    outputs = Outputs.choose(topics, path.with_suffix(".run"), None, resume=False, overwrite=False)
+    answer_file(RunRequest(topics, files, model, Plan(k=100), mode), outputs, turn_progress)
+    return outputs.run.read_bytes()
+
+
 @needs_model
 def test_an_automatic_run_with_a_model_never_sees_a_label(example_index: PassageIndex, tmp_path: Path) -> None:
     first = {**TOPIC, "turns": TOPIC["turns"][:2]}
@@ -86,17 +95,11 @@ def test_an_automatic_run_with_a_model_never_sees_a_label(example_index: Passage
     }
     turns = [{**turn, **nonsense} for turn in first["turns"]]
     relabelled = {**first, "title": "Trombones", "turns": [turns[0], {**turns[1], "response": "A trombone."}]}
-    runs = []
-    for name, topic in (("given", first), ("relabelled", relabelled)):
-        path = write(tmp_path / f"{name}.json", [topic])
-        outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
-        answer_file(
-            RunRequest(path, EvidenceFiles(example_index.directory, embedder="none"), "smollm2", Plan(k=100)),
-            outputs,
-            turn_progress,
-        )
-        runs.append(outputs.run.read_bytes())
-    assert runs[0] == runs[1]
+    given, changed = (
+        answer_by_mode(tmp_path / f"{n}.json", topic, example_index, "smollm2", "automatic")
+        for n, topic in enumerate((first, relabelled))
+    )
+    assert given == changed
 
 
 @pytest.mark.parametrize("field", ["resolved_utterance", "ptkb_provenance"])
@@ -104,14 +107,8 @@ def test_a_manual_run_does_see_them(field: str, example_index: PassageIndex, tmp
     """The counterpart: what an automatic run ignores changes a manual one."""
     value: Any = "What is sourdough?" if field == "resolved_utterance" else [1]
     turns = [{"resolved_utterance": turn["utterance"], "ptkb_provenance": [2], **turn} for turn in TOPIC["turns"]]
-    changed = [*turns[:2], {**turns[2], field: value}, *turns[3:]]
-    runs = []
-    for name, now in (("given", turns), ("changed", changed)):
-        path = write(tmp_path / f"{name}.json", [{**TOPIC, "turns": now}])
-        outputs = Outputs.choose(path, tmp_path / f"{name}.run.json", None, resume=False, overwrite=False)
-        request = RunRequest(
-            path, EvidenceFiles(example_index.directory, embedder="none"), "none", Plan(k=100), "manual"
-        )
-        answer_file(request, outputs, turn_progress)
-        runs.append(outputs.run.read_bytes())
-    assert runs[0] != runs[1]
+    given, changed = (
+        answer_by_mode(tmp_path / f"{n}.json", {**TOPIC, "turns": now}, example_index, "none", "manual")
+        for n, now in enumerate((turns, [*turns[:2], {**turns[2], field: value}, *turns[3:]]))
+    )
+    assert given != changed

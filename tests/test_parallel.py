@@ -9,20 +9,6 @@ import pytest
 from agent.runs.backends.local import run_in_workers
 
 
-def count_to(worker: str, part: int) -> Iterator[tuple[str, int, int]]:
-    for n in range(part):
-        yield worker, part, n
-
-
-def test_each_part_is_one_workers_and_in_order() -> None:
-    made = list(run_in_workers(count_to, ["a", "b", "c"], [5, 3, 9, 1, 0, 4]))
-    assert len(made) == 22
-    for part in (5, 3, 9, 1, 4):
-        own = [(worker, n) for worker, of, n in made if of == part]
-        assert [n for _, n in own] == list(range(part))
-        assert len({worker for worker, _ in own}) == 1
-
-
 @pytest.mark.parametrize("workers", [["a"], ["a", "b", "c"]])
 def test_an_error_is_raised_and_the_others_stop(workers: list[str]) -> None:
     begun: list[int] = []

@@ -11,7 +11,6 @@ from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import load_edition
 from agent.turn.statement_selection import (
-    gather_evidence,
     select_by_expected_f1,
     select_statements,
     speaks_of_oneself,
@@ -113,17 +112,3 @@ SPEAKS = {
 
 def test_a_turn_speaks_of_the_person() -> None:
     assert {utterance: speaks_of_oneself(utterance) for utterance in SPEAKS} == SPEAKS
-
-
-@pytest.mark.story
-@needs_embedder
-def test_the_rewrite_counts_like_the_utterance(minilm: Embedder) -> None:
-    """`How long does it keep?` is about nothing; with what it stands for it is about bread."""
-    told = Conversation("", (Message("user", "How long does it keep?"),))
-    ptkb = (Statement("1", "I bake bread every week."), Statement("2", "My car is red."))
-    plain, rewritten = (
-        gather_evidence(told, Query("How long does it keep?", rewrite), ptkb, open_model("none"), minilm.embed)[:, 1]
-        for rewrite in ("", "How long does rye bread keep?")
-    )
-    assert rewritten[0] > plain[0]
-    assert rewritten[0] - rewritten[1] > plain[0] - plain[1]

@@ -62,7 +62,6 @@ def test_the_topics_own_lists_are_a_ranking_of_labels(tmp_path: Path) -> None:
     assert (ranking.hits, ranking.labels) == ({"9-1_1": (Hit("bread:1", 1.0),)}, True)
 
 
-ROW = json.dumps({"Conversation_no": 1, "Turn_no": 1, "Model_passages": {}})
 BAD = [
     ("a line of five columns", "0_1 Q0 a 1 2.0\n", "line 1 is not `qid Q0 docid rank score tag`"),
     ("a score that is none", "0_1 Q0 a 1 high t\n", "line 1 is not"),

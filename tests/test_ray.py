@@ -5,7 +5,6 @@ One cluster of two workers serves all tests of this module. `make soak` kills mo
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -158,31 +157,6 @@ def write_many_topics(path: Path, times: int) -> Path:
     whole = json.loads((EXAMPLES / "topics.json").read_text())
     path.write_text(json.dumps([topic | {"number": 3 * n + topic["number"]} for n in range(times) for topic in whole]))
     return path
-
-
-@pytest.mark.soak
-@needs_ray
-def test_a_signal_ends_a_run_and_loses_nothing(cluster: Cluster, tmp_path: Path, example_index: PassageIndex) -> None:
-    topics, trace = write_many_topics(tmp_path / "topics.json", 4), tmp_path / "ray.trace.jsonl"
-    files = ("-i", example_index.directory, "-m", "none", "--embedder", "none", "-k", "20", "--no-cache")
-    on = f"ray://{cluster.ray.get_runtime_context().gcs_address}"
-    call = ("answer", topics, *files, "--on", on, "--jobs", "2", "-o", tmp_path / "ray.json", "--resume")
-    kept = b""
-    for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        with start(*call, PYTHONPATH=os.environ["PYTHONPATH"]) as process:
-            while not trace.exists() or trace.read_bytes().count(b"\n") < kept.count(b"\n") + 3:
-                assert process.poll() is None, process.communicate()
-                time.sleep(0.001)
-            process.send_signal(sent)
-            _, error = process.communicate(timeout=PATIENCE)
-        assert process.returncode == code, error
-        assert "the same command with --resume goes on" in error
-        assert "Traceback" not in error
-        assert trace.read_bytes().startswith(kept)
-        kept = trace.read_bytes()
-    there = answer(request(topics, example_index, "ray"), resume=True)
-    assert there.resumed >= kept.count(b"\n") - 1
-    assert there.run.read_bytes() == answer(request(topics, example_index, "local")).run.read_bytes()
 
 
 def workforce(topics: Path, index: PassageIndex) -> Workforce:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from agent.chat.session import Session, open_assistant
@@ -54,18 +53,14 @@ BOAT, FOOD = "How many members have a boat?", "day,what,amount|Mon,food,"
 SMALL_DIFFERENCES = [
     (COSTS, "expenses", "what,amount|food,3 EUR|food,3 EUR", ""),
     (COSTS, "expenses", f"{FOOD}3 EUR|Tue,food,4 EUR", "3 + 4 = 7 EUR."),
-    (COSTS, "expenses", f"{FOOD}€3.50|Tue,food,€4", "3.50 + 4 = €7.50."),
     (COSTS, "expenses", "day;what;amount|Mon;food;3,50 EUR|Tue;food;1.004,25 EUR", "3.50 + 1,004.25 = 1,007.75 EUR."),
     (COSTS, "expenses", f"{FOOD}3 EUR|Tue,food,4 USD", ""),
-    (COSTS, "expenses", f"{FOOD}3 EUR|Tue,food,4", ""),
     (COSTS, "expenses", f"{FOOD}3-4 EUR|Tue,food,4 EUR", ""),
-    (COSTS, "expenses", f"{FOOD}about 3 EUR|Tue,food,4 EUR", ""),
     (COSTS, "expenses", f"{FOOD}|Tue,food,4 EUR", ""),
     (COSTS, "expenses", f"{FOOD}-3 EUR|Tue,food,4 EUR", ""),
     (COSTS, "expenses", f"{FOOD}1.500|Tue,food,4", ""),
     (COSTS, "expenses", f"{FOOD}3|Tue,pet food,4", ""),
     (COSTS, "expenses", "day,what,amount,currency|Mon,food,3,EUR|Tue,food,4,GBP", ""),
-    (COSTS, "expenses", "day,what,amount,currency|Mon,food,3,EUR|Tue,food,4,EUR", "3 + 4 = 7 EUR."),
     (COSTS, "expenses", "day,what,amount,tip|Mon,food,3 EUR,1 EUR|Tue,food,4 EUR,1 EUR", ""),
     (COSTS, "expenses", "day,what,amount,status|Mon,food,3,paid|Tue,food,4,cancelled", ""),
     (COSTS, "expenses", "day,what,price,quantity|Mon,food,3,2|Tue,food,4,1", ""),
@@ -81,37 +76,18 @@ SMALL_DIFFERENCES = [
     (IN_MARCH, "costs", "day,what,amount|03/04/2025,food,3 EUR|04/03/2025,food,4 EUR", ""),
     (IN_MARCH, "costs", "day,what,amount|13/04/2025,food,3 EUR|04/03/2025,food,4 EUR", "4 EUR."),
     (IN_MARCH, "costs", "day,what,amount|3. März 2025,food,3 EUR|April 13,food,4 EUR", "3 EUR."),
-    (IN_MARCH, "costs", "day,what,amount|2025-03-02,food,4 EUR|,food,3 EUR", ""),
     (WINE, "wine", "wine,price|A,12 EUR|B,18 EUR|C,18 EUR", ""),
     (WINE, "wine", "wine,price|A,12 EUR|B,18 EUR|C,about 20 EUR", ""),
-    (WINE, "wine", "wine,price|A,12 EUR|B,18 EUR|C,", ""),
-    (WINE, "wine", "wine,price|A,12 EUR|B,18 GBP", ""),
     (WINE, "wine", "wine,price|A,12.50|B,18.00|C,9.00", "B: 18.00."),
     ("Which wine is the oldest?", "wine", "wine,price,drink until|A,12,2024|B,18,2030", ""),
     ("How many dogs does Ida have?", "pets", "Rex,dog,Ida|Mimi,cat,Tom|Bello,dog,Ida", ""),
     (BOAT, "members", "name,boat|Ida,?|Tom,yes|Mira,no", ""),
-    (BOAT, "members", "name,boat|Ida,no|Tom,yes|Mira,no", "1 of 3 rows."),
     ("How many members have no boat?", "members", "name,boat|Ida,Heron|Tom,|Mira,", "2 of 3 rows."),
-    ("How many members are there?", "members", "name,role|Ida,chair|Tom,member|Mira,member", "3 rows."),
     (APPLES, "orders", "day,item,quantity|Mon,apples,3|Tue,apples,4", "3 + 4 = 7."),
     (APPLES, "orders", "day,item,quantity|Mon,apples,3 kg|Tue,apples,4 kg", ""),
-    (APPLES, "orders", "day,item|Mon,apples|Tue,apples", ""),
-    ("How many orders did we have?", "orders", "day,item,quantity|Mon,apples,3|Tue,apples,4", ""),
-    (
-        "How many tools are in stock?",
-        "list",
-        "article,group,in stock|axe,tools,yes|saw,tools,no|glue,paint,yes",
-        "1 of 3 rows.",
-    ),
     ("Which articles are out of stock?", "list", "article,group,in stock|axe,tools,yes|saw,tools,no", "1 of 2 rows."),
     ("How many km did the car do in 2024?", "car", "date,km|2023-04-01,20100|2024-04-02,31200|2025-04-03,44000", ""),
     ("How many costs are approved?", "costs", "what,amount,approved by|food,3 EUR,Noor|rent,4 EUR,not yet", ""),
-    (
-        "How many costs were approved by Noor?",
-        "costs",
-        "what,cost,approved by|a,3 EUR,Noor|b,4 EUR,Ida",
-        "1 of 2 rows.",
-    ),
     (
         "How many nights did Ida book?",
         "bookings",
@@ -188,8 +164,6 @@ def test_a_chat_computes_shows_its_rows_and_goes_on(tmp_path: Path) -> None:
         (["What did the repairs cost?", "And at Bike Barn?"], "And at Wheelfix?", "64."),
         (["What did the repairs cost?", "And at Bike Barn?"], "What about March?", "28.5."),
         (["How many repairs are not paid?"], "And at Bike Barn?", "1 of 4 rows."),
-        (["What did the repairs cost?"], "And the lamp?", ""),
-        (["What did the repairs cost?"], "And when?", ""),
         (["Who is Petr?"], "And at Bike Barn?", ""),
         ([], "And at Bike Barn?", ""),
     ],
@@ -198,19 +172,3 @@ def test_a_sum_goes_on_with_the_question_before(
     folders: dict[str, WholeDocuments], earlier: list[str], question: str, direct: str
 ) -> None:
     assert compute(question, folders["workshop"], earlier) == direct
-
-
-def test_a_sheet_is_called_by_its_own_name(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    for name, rows in (
-        ("Repairs", [["shop", "amount"], ["Bike Barn", 35], ["Wheelfix", 64]]),
-        ("Rides", [["place", "km"]]),
-    ):
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    (tmp_path / "docs").mkdir()
-    book.save(tmp_path / "docs" / "bikes.xlsx")
-    documents = WholeDocuments(index(tmp_path, {}))
-    assert compute("How much did I spend on repairs?", documents) == "35 + 64 = 99."
-    assert compute("How much did the bikes cost?", documents) == ""

@@ -138,12 +138,6 @@ def test_a_run_is_ranked_by_query_likelihood_over_conclusion_and_premises(tmp_pa
 # What is refused
 
 BAD_TOPICS = [
-    ("broken XML", "<topics><topic>", "topics.xml: is no XML that can be read"),
-    (
-        "an entity",
-        '<!DOCTYPE a [<!ENTITY b "c">]><topics>&b;</topics>',
-        "is no XML that can be read (EntitiesForbidden",
-    ),
     ("no topic", "<topics></topics>", "there is no <topic>"),
     ("no title", topics("<number>1</number>"), "topic 1 has no title"),
     ("no number", topics(ONE, "<title>Why?</title>"), "topic 2 has no number"),
@@ -170,7 +164,6 @@ BAD_ARGUMENTS: list[tuple[str, Any, str]] = [
     ("an id seen before", argument("a"), "debateorg.json:2: the id 'a' was seen before"),
     ("no id", {"premises": []}, "argument 2 is not in the format of args.me: Object missing required field `id`"),
     ("white space in the id", argument("x y"), "argument 2 has an id that a run cannot name: 'x y'"),
-    ("no premises", argument("x") | {"premises": []}, "argument x has no premise"),
     ("a premise without text", argument("x") | {"premises": [{"stance": "PRO"}]}, "argument x has no premise"),
     ("premises of another kind", argument("x") | {"premises": "Zoos"}, "Expected `array`, got `str` - at `$.premises`"),
     ("no object", "Zoos", "Expected `object`, got `str`"),
@@ -193,9 +186,6 @@ def test_a_bad_argument_stops_or_is_skipped_and_told(bad: Any, message: str, tmp
 
 BAD_FILES = [
     ("cut off", '{"arguments": [GOOD, {"id": "b", "concl', "debateorg.json:2: broken JSON (premature EOF)"),
-    ("garbled", '{"arguments": [GOOD, oops]}', "debateorg.json:2: broken JSON (invalid char in json text)"),
-    ("not UTF-8", b'{"arguments": [GOOD, {"id": "\xff"}]}', "broken JSON (invalid bytes in UTF8 string)"),
-    ("something behind", '{"arguments": [GOOD]} more', "broken JSON (trailing garbage)"),
     ("no list", '{"statements": []}', "debateorg.json:0: holds no list `arguments`, or an empty one"),
     ("empty", "", "debateorg.json:1: broken JSON (premature EOF)"),
 ]
@@ -286,8 +276,6 @@ def test_the_commands_as_a_person_gives_them(tmp_path: Path) -> None:
         told = call(app, ["eval", "search", str(tmp_path / "run.txt"), "--qrels", str(labels), "--json"])
         [scores] = json.loads(told.stdout)
         assert scores["mean"]["nDCG@5"] > least
-    again = call(app, ["touche", "--input", str(FIXTURE), "-o", str(tmp_path)])
-    assert (again.exit_code, "exists already" in again.stderr) == (2, True)
 
 
 def test_a_topic_for_which_nothing_is_found_is_told(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from agent.models.scripted import ScriptedModel
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.trace import VERSION, RunSettings, new_trace, open_for_append, read_trace, resume_trace
+from agent.runs.trace import VERSION, read_trace, resume_trace
 from agent.terminal.progress import turn_progress
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, UsageError
@@ -58,17 +58,6 @@ def test_a_run_cut_at_any_byte_ends_the_same(
         assert (cut, report.resumed, len(asked)) == (cut, finished, all_asked * (turns - finished) // turns)
         assert (cut, run.read_bytes() == whole) == (cut, True)
         assert trace.read_bytes().count(b"\n") == turns + 1
-
-
-def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    settings = RunSettings(edition="ikat-2024", turns=1, model="none")
-    path = tmp_path / "trace.jsonl"
-    begun = new_trace(path, settings)
-    with open_for_append(begun), pytest.raises(UsageError, match="another process"), open_for_append(begun):
-        pass
-    assert resume_trace(path, settings).settings == settings
-    with pytest.raises(UsageError, match="model: 'none' then, 'smollm2' now"):
-        resume_trace(path, replace(settings, model="smollm2"))
 
 
 def test_every_setting_counts_when_a_run_is_resumed(

@@ -110,24 +110,6 @@ def test_nothing_is_embedded_while_somebody_waits_and_the_end_keeps_what_there_i
     assert len(counting.texts) == len(set(counting.texts)) == 101
 
 
-def test_documents_that_change_meanwhile_get_their_vectors(tmp_path: Path, counting: CountingEmbedder) -> None:
-    folder = write_notes(tmp_path / "notes", 20)
-    current = open_by_words(folder, counting)
-    told: list[str] = []
-    current.tell = told.append
-    counting.may_go_on.clear()
-    with watch_documents(current, None) as watcher, make_vectors_meanwhile(current, counting):
-        wait_until(lambda: watcher.has_begun.is_set() and current.progress)
-        (folder / "bread.md").write_text("# Bread\n\nThe bread keeps for twelve days.\n")
-        (folder / "jam.md").write_text("The jam fills seven jars.\n")
-        wait_until(lambda: told)
-        assistant = open_assistant_over(current, "none", None)
-        assert "twelve days" in Session(assistant, Store(None)).ask(KEEPS).response.text
-        counting.may_go_on.set()
-        wait_until(lambda: count_vectors(current) == 22)
-    assert told == ["new: jam.md; read again: bread.md"]
-
-
 def test_through_a_pipe_vectors_come_first(tmp_path: Path) -> None:
     folder = write_notes(tmp_path / "notes", 3)
     done = convagent(

@@ -170,10 +170,7 @@ def test_what_was_shown_stays_where_a_reply_does_not_end_well(end: str, llm: Lan
 
 # Whole documents
 
-FOLDER = {
-    "lease.md": "# Lease\n\nThe rent of the hut is 410 EUR a month.\n\nDogs stay outside the hut.",
-    "costs.csv": "what,amount\noil,3 EUR\nwood,4 EUR\n",
-}
+LEASE = "# Lease\n\nThe rent of the hut is 410 EUR a month.\n\nDogs stay outside the hut."
 LEASE_RENT = "The rent of the hut is 410 EUR a month."
 LOW = "The rent of the hut is 110 EUR a month."
 
@@ -187,41 +184,28 @@ def reader(address: str, tmp_path: Path) -> Iterator[Session]:
     """Somebody who asks a folder with a model that writes."""
     folder = tmp_path / "docs"
     folder.mkdir()
-    for name, text in FOLDER.items():
-        (folder / name).write_text(text)
+    (folder / "lease.md").write_text(LEASE)
     index = open_documents(folder, tmp_path, None, show_no_progress).index
     opened = open_assistant(str(folder), index, address, None)
     yield Session(opened, Store(None))
     opened.tools.llm.close()
 
 
-SUMMARIES: dict[str, tuple[str, str, list[str], list[str]]] = {
-    # what is asked, what is written, what is said, the documents that are cited
-    "good": (
-        "Summarise the lease",
-        draft(("The rent of the hut is 410 EUR.", "1")),
-        ["The rent of the hut is 410 EUR."],
-        ["lease.md"],
-    ),
-    "inventing": ("Summarise the lease", draft((LOW, "1")), [LEASE_RENT], ["lease.md"]),
-    "refusing": ("Summarise the lease", SORRY, [LEASE_RENT, "Dogs stay outside the hut."], ["lease.md"]),
-    "of a table": (
-        "Summarise costs.csv",
-        draft((LOW, "1")),
-        ["costs.csv is a table of 2 rows: what, amount."],
-        ["costs.csv"],
-    ),
+SUMMARIES: dict[str, tuple[str, list[str]]] = {  # what is written, what is said
+    "good": (draft(("The rent of the hut is 410 EUR.", "1")), ["The rent of the hut is 410 EUR."]),
+    "inventing": (draft((LOW, "1")), [LEASE_RENT]),
+    "refusing": (SORRY, [LEASE_RENT, "Dogs stay outside the hut."]),
 }
 
 
 @pytest.mark.parametrize("case", SUMMARIES)
 def test_a_summary_is_written_and_held_against_the_whole_document(case: str, reader: Session) -> None:
-    question, written, said, files = SUMMARIES[case]
+    written, said = SUMMARIES[case]
     behave(summarise=written, correct=f'{{"text": "{LOW}", "passages": ["1"]}}')
-    answered = reader.ask(question)
+    answered = reader.ask("Summarise the lease")
     assert [sentence.text for sentence in answered.response.sentences][: len(said)] == said
-    assert list(dict.fromkeys(id.partition(":")[0] for id in answered.response.used)) == files
-    assert count_asked("summarise") == {"refusing": 3, "of a table": 0}.get(case, 1)
+    assert {id.partition(":")[0] for id in answered.response.used} == {"lease.md"}
+    assert count_asked("summarise") == (3 if case == "refusing" else 1)
     assert bool(answered.without_model) == (case == "refusing")
 
 
