@@ -211,28 +211,6 @@ def test_arguments_that_would_end_the_process_are_named(tmp_path: Path) -> None:
         assert not (tmp_path / "out" / "run.txt").exists()
 
 
-def test_a_trace_that_says_odd_things(example_index: PassageIndex, tmp_path: Path) -> None:
-    topics = written(tmp_path / "topics.json", [TOPIC])
-    assert answered(example_index, topics).code == 0
-    trace = tmp_path / "out.trace.jsonl"
-    head, line = trace.read_text(encoding="utf-8").splitlines()
-    said = json.loads(line)
-    changes: tuple[dict[str, Any], ...] = ({"hits": []}, {"responses": []}, {"turn_id": "[/x]\x1b[31m_1"})
-    for change in changes:
-        trace.write_text(f"{head}\n{json.dumps(said | {'answered': said['answered'] | change})}\n", encoding="utf-8")
-        shown = call("show", trace)
-        assert (shown.code, shown.crash) == (0, "")
-        assert "\x1b" not in shown.out
-    trace.write_text(
-        f"{head}\n{json.dumps(said | {'answered': said['answered'] | {'responses': []}})}\n", encoding="utf-8"
-    )
-    for edition in ("ikat-2023", "ikat-2024", "ikat-2025"):
-        ended = call("export", trace, "--format", edition, "-o", tmp_path / "again.json")
-        assert (ended.code, ended.crash) == (5, "")
-        assert "turn 0_1: has no response" in ended.err
-        assert not (tmp_path / "again.json").exists()
-
-
 @pytest.mark.parametrize(
     "odd", [{"turn_id": "0_1 and more"}, {"id": "a b"}, {"id": "a\nb"}, {"twice": True}, {"listed": 2}]
 )

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
 from schemas.records import Call
+from tests import within
 from tests.conftest import ROOT, needs_embedder
 
 QUESTION = "Which balcony plants are non-toxic to cats?"
@@ -164,51 +166,37 @@ def test_a_cancelled_answer_stops_after_the_step_in_hand_and_leaves_nothing(assi
     assert len(session.turns) == 1
 
 
-@pytest.fixture
-def person(tmp_path: Path) -> dict[str, str]:
-    """An environment with a home of its own."""
-    return os.environ | {"CONVAGENT_DATA": str(tmp_path / "data"), "NO_COLOR": "1", "COLUMNS": "200"}
-
-
-def convagent(person: dict[str, str], *arguments: str, text: str = "") -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, str(ROOT / "cli.py"), *arguments]
-    return subprocess.run(command, input=text, env=person, capture_output=True, text=True, check=False)
-
-
-def test_a_question_through_a_pipe(person: dict[str, str], example_index: PassageIndex) -> None:
-    index = str(example_index.directory)
-    result = convagent(person, "chat", "-i", index, "-m", "none", "--embedder", "none", text=f"{QUESTION}\n")
+def test_a_question_through_a_pipe(tmp_path: Path, example_index: PassageIndex) -> None:
+    index, quick = example_index.directory, ("-m", "none", "--embedder", "none")
+    convagent = partial(within.convagent, CONVAGENT_DATA=str(tmp_path / "data"), COLUMNS="200")
+    result = convagent("chat", "-i", index, *quick, text=f"{QUESTION}\n")
     assert result.returncode == 0
     assert "non-toxic to cats" in result.stdout
     assert "[1] garden-" in result.stdout
-    again = convagent(
-        person, "chat", "--continue", "-m", "none", "--embedder", "none", text="/x\nWhich survive frost?\n"
-    )
+    again = convagent("chat", "--continue", *quick, text="/x\nWhich survive frost?\n")
     assert again.returncode == 2
     assert "there is no command /x\n  /help lists them." in again.stdout
     assert "Which survive frost? (" in again.stdout
-    assert "2  " in convagent(person, "chats", "frost").stdout
-    quick = ("-m", "none", "--embedder", "none")
-    hidden = convagent(person, "chat", "-i", index, *quick, "--incognito", text="What do bees need?\n")
+    assert "2  " in convagent("chats", "frost").stdout
+    hidden = convagent("chat", "-i", index, *quick, "--incognito", text="What do bees need?\n")
     assert hidden.returncode == 0
-    assert "bees" not in convagent(person, "chats").stdout
-    assert convagent(person, "chats", "--forget", "99999").returncode == 4
-    assert convagent(person, "chats", "--forget", "1").returncode == 0
-    assert convagent(person, "chat", "--continue").returncode == 4
+    assert "bees" not in convagent("chats").stdout
+    assert convagent("chats", "--forget", "99999").returncode == 4
+    assert convagent("chats", "--forget", "1").returncode == 0
+    assert convagent("chat", "--continue").returncode == 4
 
 
 @needs_embedder
 @pytest.mark.parametrize("setting", [{"PYTHONIOENCODING": "ascii"}, {"CONVAGENT_CACHE": "{}/file/cache"}], ids=str)
-def test_the_answer_is_there_whatever_the_environment(
-    setting: dict[str, str], person: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_answer_is_there_whatever_the_environment(setting: dict[str, str], tmp_path: Path) -> None:
     """Also where a cache cannot be kept, with the models that want one."""
     (tmp_path / "file").touch()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "frost.txt").write_text("The “hardy” fuchsia survives frost.\n", encoding="utf-8")
-    env = person | {name: value.format(tmp_path) for name, value in setting.items()}
     asked = "Which fuchsia survives frost?\n"
-    result = convagent(env, "chat", "--docs", str(tmp_path / "notes"), "-m", "none", "--incognito", text=asked)
+    command = [sys.executable, ROOT / "cli.py", "chat", "--docs", tmp_path / "notes", "-m", "none", "--incognito"]
+    env = os.environ | {name: value.format(tmp_path) for name, value in setting.items()}
+    result = subprocess.run(command, input=asked, env=env, capture_output=True, text=True, check=False)
     assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr
     assert "fuchsia survives frost" in " ".join(result.stdout.split())
     assert ("\\u201chardy\\u201d" in result.stdout) == ("PYTHONIOENCODING" in setting)

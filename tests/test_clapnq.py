@@ -1,27 +1,8 @@
 """ClapNQ's questions: what counts as the same sentence, what is told to have no answer, and a few of them answered."""
 
-import pytest
-
 from benchmarks import clapnq
 from benchmarks.answerability import area_under_curve, share_told
 from tests.conftest import needs_embedder, shared_file
-
-SENTENCES = ("It is a cat .", "Mr. Smith 's cat , which is black , sleeps .", "Dogs bark at the moon all night .")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Dogs bark at the moon all night.", {2}),
-        ("Mr. Smith 's cat, which is black, sleeps.", {1}),
-        ("which is black , sleeps .", {1}),  # a part of one
-        ("Dogs bark at the moon all night. It is a cat.", {0, 2}),  # two in one
-        ("Dogs sleep at home all day.", set()),
-        ("...", set()),
-    ],
-)
-def test_a_sentence_is_the_same_wherever_it_was_cut(text: str, expected: set[int]) -> None:
-    assert clapnq.find_sentences([text], SENTENCES) == expected
 
 
 def test_of_the_answerable_at_most_six_in_a_hundred_are_told() -> None:

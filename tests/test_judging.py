@@ -15,7 +15,6 @@ from agent.evaluation.nuggets import (
     JudgedAnswer,
     Nugget,
     decode_nuggets,
-    encode_nuggets,
     read_nuggets,
     score_nuggets,
 )

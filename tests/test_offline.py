@@ -96,23 +96,6 @@ def forbidden(source: str) -> set[str]:
     return found
 
 
-FOUND = [
-    ("import pickle", {"pickle"}),
-    ("from shelve import open", {"shelve"}),
-    ("eval('1')", {"eval"}),
-    ("import os; os.system('ls')", {"os.system"}),
-    ("run('ls', shell=True)", {"shell"}),
-    ("np.load(path, allow_pickle=True)", {"allow_pickle"}),
-    ("yaml.load(text)", {"yaml.load"}),
-    ("re.compile('x'); yaml.safe_load(text)", set()),
-]
-
-
-@pytest.mark.parametrize(("source", "found"), FOUND)
-def test_what_would_be_found(source: str, found: set[str]) -> None:
-    assert forbidden(source) == found
-
-
 def test_nothing_that_is_read_is_run() -> None:
     files = [ROOT / "cli.py", *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))]
     assert len(files) > 80

@@ -105,49 +105,6 @@ def test_what_is_written_reads_back_the_same(edition: str, info: RunInfo, topics
         assert (said.info or read_info) == info
 
 
-def test_what_each_edition_says_of_a_turn(tmp_path: Path) -> None:
-    topics = {name: read_topics(write(tmp_path / f"{name}.json", EDITIONS[name])) for name in EDITIONS}
-    run_2023, run_2024, rows = (json.loads(run_of(topics[name], name)) for name in ("ikat-2023", "ikat-2024", "qrecc"))
-    line_2025 = json.loads(run_of(topics["ikat-2025"], "ikat-2025").splitlines()[0])
-
-    assert run_2023["turns"][0]["turn_id"] == "9-1_1"
-    assert run_2023["turns"][0]["responses"][0]["ptkb_provenance"] == [
-        {"id": "1", "text": "I have coeliac disease.", "score": 0.5}
-    ]
-    assert run_2023["turns"][0]["responses"][0]["passage_provenance"][0] == {
-        "id": "bread:1",
-        "score": 9.5,
-        "used": True,
-        "text": "Rice bread holds no gluten.",
-    }
-    assert (run_2024["turns"][0]["turn_id"], run_2024["eval_response"]) == ("0_1", True)
-    assert run_2024["turns"][0]["responses"][0]["ptkb_provenance"] == [1]
-    assert run_2024["turns"][0]["responses"][0]["passage_provenance"] == [
-        {"id": "bread:1", "score": 9.5, "used": True},
-        {"id": "bread:2", "score": 4.25, "used": False},
-        {"id": "music:1", "score": 0.125, "used": False},
-    ]
-    assert line_2025 == {
-        "metadata": {"team_id": "convagent", "run_id": "our-run", "run_type": "automatic"},
-        "turn_id": "9-1_1",
-        "references": {"bread:1": 9.5, "bread:2": 4.25, "music:1": 0.125},
-        "responses": [
-            {
-                "text": "Rice bread holds no gluten.",
-                "citations": {"bread:1": 9.5},
-                "ptkb_provenance": ["I have coeliac disease."],
-            }
-        ],
-    }
-    assert rows[0] == {
-        "Conversation_no": 1,
-        "Turn_no": 1,
-        "Model_rewrite": "Which bread can I eat?",
-        "Model_passages": {"bread:1": 9.5, "bread:2": 4.25, "music:1": 0.125},
-        "Model_answer": "Rice bread holds no gluten.",
-    }
-
-
 # What is broken is refused
 
 TYPES: dict[str, list[Mode]] = {

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from agent.runs.given_ranking import read_ranking
 from agent.runs.validation import check_run
 from indexes.passage_index import PassageIndex
@@ -43,22 +41,19 @@ def write_questions(directory: Path) -> Path:
     return directory
 
 
-@pytest.mark.parametrize(("input_flag", "output_flag"), [("-i", "-o"), ("--input", "--output")])
-def test_touche(input_flag: str, output_flag: str, tmp_path: Path) -> None:
+def test_touche(tmp_path: Path) -> None:
     """Bad arguments are no reason to stop, nor is a run that is there."""
     directory, out = given(tmp_path / "in", argument("a"), argument("a"), argument("b")), tmp_path / "out"
     out.mkdir()
     (out / "run.txt").write_text("an old one\n")
-    ended = call_script("touche.sh", tmp_path, input_flag, directory, output_flag, out)
+    ended = call_script("touche.sh", tmp_path, "--input", directory, "--output", out)
     assert ended.returncode == 0, ended.stderr
     assert [hit.id for hit in read_ranking(out / "run.txt").hits["1"]] == ["a", "b"]
 
 
-@pytest.mark.parametrize("by_option", [True, False])
-def test_qrecc(by_option: bool, tmp_path: Path, example_index: PassageIndex) -> None:
-    questions, out, index = write_questions(tmp_path / "in"), tmp_path / "deep" / "out", str(example_index.directory)
-    option, settings = (["--index", index], {}) if by_option else ([], {"CONVAGENT_INDEX": index})
-    ended = call_script("qrecc.sh", tmp_path, "-i", questions, "-o", out, *option, **settings)
+def test_qrecc(tmp_path: Path, example_index: PassageIndex) -> None:
+    questions, out = write_questions(tmp_path / "in"), tmp_path / "deep" / "out"
+    ended = call_script("qrecc.sh", tmp_path, "-i", questions, "-o", out, "--index", example_index.directory)
     assert ended.returncode == 0, ended.stderr
     verdict = check_run(out / "run.json", questions / "questions.json")
     assert (verdict.turns, verdict.problems) == (2, ())
