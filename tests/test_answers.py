@@ -73,12 +73,6 @@ def test_a_further_answer_may_be_found_where_the_first_passages_have_none(minilm
     assert says_not_found(none)
 
 
-def test_without_an_embedding_model_a_shared_word_is_near_enough() -> None:
-    for asked, is_found in (("Who plays the trumpet?", True), ("How deep is the sea?", False)):
-        response = extract_answer(Query(asked), (), [MUSIC], None, LengthLimit(), Tuning())
-        assert (response.sentences[0].text != NOT_FOUND) == is_found
-
-
 def test_measures_by_hand() -> None:
     """Five of six words are shared on both sides (not "for", not "tin"), and three of five pairs, in the same order."""
     found = rouge_f1("Rice bread keeps for two days", "Tin: rice bread keeps two days")

@@ -187,18 +187,6 @@ def test_bad_xml_is_named(tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists(), case
 
 
-@pytest.mark.parametrize(
-    "odd", ["<![x[ ]]>", "<![ x", "<!x", "<?x", "&l9;", "&#xD800;", "<!DOCTYPE x [<!ENTITY y 'z'>]>"]
-)
-def test_markup_that_stops_a_parser_does_not_stop_the_reader(odd: str, tmp_path: Path) -> None:
-    text = f"<topics>\n<top><num>1</num><desc><p>Rye bread from Harnby.</p></desc></top>\n{odd}\n</topics>\n"
-    topics = written(tmp_path / "topics.xml", text)
-    assert call("spans", topics, "-o", tmp_path / "spans.tsv").code == 0
-    passages = written(tmp_path / "passages.xml", f'<doc><docno>1</docno><p pno="0">Rye bread.</p></doc>\n{odd}')
-    ended = call("index", "build", passages, "-o", tmp_path / "index")
-    assert ended.code == 0, ended.err or ended.crash
-
-
 def test_arguments_that_would_end_the_process_are_named(tmp_path: Path) -> None:
     """The C library under `ijson` crashes on the first two."""
     written(tmp_path / "topics.xml", "<topics><topic><number>1</number><title>Bread?</title></topic></topics>")

@@ -112,15 +112,6 @@ def test_an_answer_by_hand() -> None:
         assert answer_measures(truth, text) == pytest.approx(expected), (truth, text)
 
 
-def test_turns_that_a_run_lacks(tmp_path: Path) -> None:
-    """They have no rewrite and no answer, which is wrong, and no ranking, which does not count."""
-    found = scores(tmp_path, [RUN[0]])
-    assert found.missing == 3
-    assert found.by_turn(REWRITE) == {"1_2": 0.0}
-    assert found.by_turn(RR) == {"1_1": 0.5}
-    assert found.by_turn(F1) == {"1_1": 0.0, "1_2": 0.0, "2_2": 1.0}
-
-
 @pytest.mark.parametrize(
     ("truth", "run", "said"),
     [

@@ -10,25 +10,12 @@ from agent.evaluation.scores import RankedScores, evaluate_search, measure_searc
 from agent.runs.export import export_trace
 from schemas.errors import InvalidInputError, UsageError
 from tests.conftest import EXAMPLES
-from tests.test_topics import IKAT, IKAT_2024, write
-
-RUN = """\
-0_1 Q0 music:1 1 3.0 ours
-0_1 Q0 bread:1 2 2.0 ours
-0_1 Q0 other:1 3 1.0 ours
-0_2 Q0 music:1 1 3.0 ours
-"""
+from tests.test_topics import IKAT, write
 
 
 @pytest.fixture
 def example_run(example_runs: Path) -> Path:
     return example_runs / "automatic.json"
-
-
-def test_topics_judge_by_their_own_passages(tmp_path: Path) -> None:
-    topics = write(tmp_path / "topics.json", IKAT_2024)
-    [scores] = evaluate_search([write(tmp_path / "run", RUN)], None, topics)
-    assert {turn: found["RR"] for turn, found in scores.turns.items()} == {"0_1": 0.5}
 
 
 def test_a_paired_test_knows_a_difference_from_none() -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.export import convert_run, export_trace
-from agent.runs.given_ranking import read_ranking
+from agent.runs.export import export_trace
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_files import encode_run, run_problems
@@ -64,14 +63,6 @@ def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
     with pytest.raises(UsageError, match="a run's name has no spaces: 'our run'"):
         export_trace(outputs.trace, None, tmp_path / "out", "our run", "us", overwrite=False)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_trec_file_is_the_same_ranking(trace: Path, tmp_path: Path) -> None:
-    run = trace.with_name("automatic.json")
-    assert convert_run(run, tmp_path / "run.trec", overwrite=False) == 15
-    first = (tmp_path / "run.trec").read_text().splitlines()[0].split()
-    assert (first[0], first[1], first[3], first[5]) == ("0_1", "Q0", "1", "convagent")
-    assert read_ranking(tmp_path / "run.trec").hits == read_ranking(run).hits
 
 
 # For other tools

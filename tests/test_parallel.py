@@ -25,20 +25,3 @@ def test_an_error_is_raised_and_the_others_stop(workers: list[str]) -> None:
         list(run_in_workers(work, workers, range(50)))
     assert len(begun) <= 6
     assert threading.active_count() < 10
-
-
-def test_breaking_off_ends_the_others() -> None:
-    ended: list[int] = []
-
-    def work(_worker: str, part: int) -> Iterator[int]:
-        try:
-            while True:
-                time.sleep(0.001)
-                yield part
-        finally:
-            ended.append(part)
-
-    parallel = run_in_workers(work, ["a", "b"], range(10))
-    next(parallel)
-    parallel.close()  # type: ignore[attr-defined]
-    assert sorted(ended) == [0, 1]
