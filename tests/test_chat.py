@@ -194,7 +194,8 @@ def test_the_answer_is_there_whatever_the_environment(setting: dict[str, str], t
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "frost.txt").write_text("The “hardy” fuchsia survives frost.\n", encoding="utf-8")
     asked = "Which fuchsia survives frost?\n"
-    command = [sys.executable, ROOT / "cli.py", "chat", "--docs", tmp_path / "notes", "-m", "none", "--incognito"]
+    options = ("--docs", str(tmp_path / "notes"), "-m", "none", "--incognito")
+    command = [sys.executable, str(ROOT / "cli.py"), "chat", *options]
     env = os.environ | {name: value.format(tmp_path) for name, value in setting.items()}
     result = subprocess.run(command, input=asked, env=env, capture_output=True, text=True, check=False)
     assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr

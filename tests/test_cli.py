@@ -10,11 +10,21 @@ import pytest
 
 from indexes.passage_index import PassageIndex
 from tests import within
-from tests.conftest import EXAMPLES, ROOT, own_settings_left_out
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out
+
+
+COMMAND = Path(sys.executable).with_name("convagent")
+
+
+def convagent(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command; the checkout is not on its path."""
+    env = own_settings_left_out() | {"CONVAGENT_DATA": str(cwd / "data")} | environment
+    command = [str(COMMAND), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def quick(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command within this process, by words alone."""
+    """The same within this process, by words alone."""
     return within.convagent(
         *arguments, cwd=cwd, CONVAGENT_EMBEDDER="none", **{"CONVAGENT_DATA": str(cwd / "data")} | environment
     )
@@ -129,12 +139,8 @@ def test_help_loads_nothing_heavy() -> None:
     assert result.stdout.strip() == "[]"
 
 
-def test_the_installed_command_has_a_version(tmp_path: Path) -> None:
-    """The checkout is not on its path."""
-    command = [Path(sys.executable).with_name("convagent"), "--version"]
-    environment = own_settings_left_out()
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("convagent 0.1")
+def test_the_version(tmp_path: Path) -> None:
+    assert convagent("--version", cwd=tmp_path).stdout.startswith("convagent 0.1")
 
 
 def test_bare_chat_says_what_it_can_be_asked_over(tmp_path: Path) -> None:
