@@ -12,7 +12,6 @@ from indexes.passage_index import PassageIndex
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out
 
-
 COMMAND = Path(sys.executable).with_name("convagent")
 
 
