@@ -16,6 +16,7 @@ made is "failed".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -96,7 +97,9 @@ def read_nuggets(path: Path) -> tuple[JudgedAnswer, ...]:
     """
     data = read_utf8(path)
     with report_oddities(path) as oddities:
-        ikat = _decode_object(data)
+        ikat: dict[str, Any] = {}
+        with suppress(msgspec.DecodeError):  # which lines are not, but one alone
+            ikat = decode(data, dict[str, Any])
         if ikat and "nuggets" not in ikat:
             found = tuple(JudgedAnswer(id, tuple(_read_ikat_turn(id, each))) for id, each in ikat.items())
         else:
@@ -144,11 +147,3 @@ def decode_nuggets(data: Data, oddities: Oddities) -> tuple[JudgedAnswer, ...]:
 def encode_nuggets(answer: JudgedAnswer) -> bytes:
     """One line of a file of assignments; no label is null."""
     return msgspec.json.encode(replace(answer, response_length=count_whitespace_words(answer.text))) + b"\n"
-
-
-def _decode_object(data: Data) -> dict[str, Any] | None:
-    """A file that is one JSON object; None for any other."""
-    try:
-        return decode(data, dict[str, Any])
-    except msgspec.DecodeError:
-        return None

@@ -267,6 +267,9 @@ def render_report(material: Material, topics_name: str) -> str:
     compared = compare_runs(material)
     anchors = {id: f"turn-{place}" for place, id in enumerate(material.topics.turn_ids(), start=1)}
     charted = next((each for each in compared if each.leads), None)
+    values = charted.values if charted else ()  # each run against the first; without another, the first one's own
+    shown: dict[int, Values] = {n: paired_differences(each, values[0]) for n, each in enumerate(values) if n}
+    shown = shown or dict(enumerate(values))
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
     environment.filters |= {"number": format_number, "change": format_change}
@@ -276,7 +279,7 @@ def render_report(material: Material, topics_name: str) -> str:
         topics_name=topics_name,
         compared=compared,
         charted=charted,
-        charts=draw_charts(charted, anchors) if charted else {},
+        charts={place: draw_bars(found, anchors) for place, found in shown.items() if found},
         turns=[view_turn(material, topic, n) for topic in material.topics.topics for n in range(len(topic.turns))],
         anchors=anchors,
         cut=CUT,
@@ -330,13 +333,6 @@ def _mark_statements(material: Material, run: OpenedRun, topic: Topic, turn_id: 
             yield statement.text, "chosen" if labels is None else "right" if matters else "wrong"
         elif matters:
             yield statement.text, "missed"
-
-
-def draw_charts(compared: Comparison, anchors: Mapping[str, str]) -> dict[int, Markup]:
-    """Each run against the first by its place; without another run, the first one's own values."""
-    values = compared.values
-    shown: dict[int, Values] = {n: paired_differences(each, values[0]) for n, each in enumerate(values) if n}
-    return {place: draw_bars(found, anchors) for place, found in (shown or {0: values[0]}).items() if found}
 
 
 def draw_bars(values: Values, anchors: Mapping[str, str]) -> Markup:

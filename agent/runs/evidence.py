@@ -85,9 +85,14 @@ def _from_ranking(path: Path, origin: EvidenceFiles, topics: Topics, plan: Plan)
     problems += [*broken, *_list_unreadable(read, texts)]
     if problems and origin.on_error == "stop":
         remedy = "Mend the files, or give --on-error skip to go on with what is there."
-        raise InvalidInputError(_list_problems(problems), where=str(path), remedy=remedy)
-    for what, places in group_places(problems).items():
-        log.warning("%s: %s", ", ".join(list_with_limit(places, MAX_PLACES, "and {} more")), what)
+        headline = f"cannot be answered from: {format_count(len(problems), 'problem')}"
+        what = "\n  ".join([headline, *list_with_limit(problems, MAX_LISTED)])
+        raise InvalidInputError(what, where=str(path), remedy=remedy)
+    places: dict[str, list[str]] = {}
+    for problem in problems:
+        places.setdefault(problem.what, []).append(problem.where)
+    for what, found in places.items():
+        log.warning("%s: %s", ", ".join(list_with_limit(found, MAX_PLACES, "and {} more")), what)
     digest = _digest_parts(msgspec.json.encode(texts.find(id)) for id in sorted(wanted))
     return Evidence(texts.read, digest, ranking)
 
@@ -104,19 +109,6 @@ def _digest_parts(parts: Iterable[bytes]) -> str:
     for part in parts:
         digest.update(part)
     return digest.hexdigest()
-
-
-def _list_problems(problems: Sequence[Problem]) -> str:
-    headline = f"cannot be answered from: {format_count(len(problems), 'problem')}"
-    return "\n  ".join([headline, *list_with_limit(problems, MAX_LISTED)])
-
-
-def group_places(problems: Iterable[Problem]) -> dict[str, list[str]]:
-    """The places of each kind of problem."""
-    places: dict[str, list[str]] = {}
-    for problem in problems:
-        places.setdefault(problem.what, []).append(problem.where)
-    return places
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """`convagent validate`: a run file checked against the topics that it answers."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,6 @@ from indexes.sharding.sharded_index import open_index
 from indexes.storage.files import map_file
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
-from schemas.wire import Data
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +40,21 @@ class Verdict:
 
 def check_run(run: Path, topics_file: Path, request: CheckRequest = CheckRequest()) -> Verdict:
     """Everything wrong with a run file. Raises `InvalidInputError` for a ranking alone, which no edition's run is."""
-    data = _map_run(run)
+    data = map_file(run)
+    if begins_as_trec_run(data):
+        what = "is a TREC run (qid Q0 docid rank score tag): a ranking, without answers to check"
+        remedy = "`convagent eval search` measures it, and `convagent answer --ranking` answers from it."
+        raise InvalidInputError(what, where=str(run), remedy=remedy)
     topics = read_topics(topics_file)
     edition = request.edition or topics.edition
+    index = open_index(request.index) if request.index else None
+    hits = read_ranking(request.ranking).hits if request.ranking else None
     checks = Checks(
         request.collection or load_edition(edition).limits.collection,
         request.strict,
-        _open_lookup(request.index) if request.index else None,
-        {turn_id: [hit.id for hit in hits] for turn_id, hits in read_ranking(request.ranking).hits.items()}
-        if request.ranking
-        else None,
+        cache(lambda id: index.find(id) is not None) if index else None,
+        None if hits is None else {turn_id: [hit.id for hit in found] for turn_id, found in hits.items()},
     )
     found = run_problems(data, topics, edition, checks)
     problems, warnings = (tuple(p for p in found if p.severity == severity) for severity in ("error", "warning"))
     return Verdict(run, len(topics.turn_ids()), problems, warnings)
-
-
-def _map_run(path: Path) -> Data:
-    data = map_file(path)
-    if begins_as_trec_run(data):
-        what = "is a TREC run (qid Q0 docid rank score tag): a ranking, without answers to check"
-        remedy = "`convagent eval search` measures it, and `convagent answer --ranking` answers from it."
-        raise InvalidInputError(what, where=str(path), remedy=remedy)
-    return data
-
-
-def _open_lookup(directory: Path) -> Callable[[str], bool]:
-    """Whether a passage is in an index, looked up once for each."""
-    index = open_index(directory)
-    return cache(lambda id: index.find(id) is not None)

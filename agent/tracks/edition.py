@@ -31,20 +31,15 @@ class Edition(Protocol):
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
         """Whether an item of a topics file looks like this edition's."""
-        ...
 
     def detects_run(self, fields: Mapping[str, Any]) -> bool:
         """Whether a run file of this edition's layout is this edition's, by its first fields, not yet decoded."""
-        ...
 
     def read_topics(self, raw: Any) -> Topics:
         """Topics and labels. Raises `InvalidInputError` for what a schema cannot refuse, such as a turn id twice."""
-        ...
 
     def make_entry(self, turn: RunTurn, info: RunInfo) -> Any:
         """A turn as a run file says it. Raises `ValueError` for what the edition cannot express."""
-        ...
 
     def read_entry(self, entry: Any, where: str, info: RunInfo) -> RunTurn:
         """What an entry at this place of a run file says; `info` is what the head of the file says."""
-        ...
