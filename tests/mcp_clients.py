@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,20 +57,6 @@ async def read_text(client: Client, uri: str) -> str:
     (contents,) = (await client.read_resource(uri)).contents
     assert isinstance(contents, TextResourceContents)
     return contents.text
-
-
-@dataclass(frozen=True, slots=True)
-class Reports:
-    """What a client is told of the progress of a call."""
-
-    told: list[tuple[float, float | None, str | None]] = field(default_factory=list)
-
-    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        self.told.append((progress, total, message))
-
-    @property
-    def messages(self) -> list[str]:
-        return [message or "" for _, _, message in self.told]
 
 
 @asynccontextmanager
@@ -170,11 +156,9 @@ class RawServer:
         self.output += out
         return self.process.returncode, error.decode()
 
-    def check_output(self) -> list[Any]:
-        """All that was on stdout. Each line must be a message of the protocol, and there must be nothing else."""
-        assert self.output.endswith(b"\n") or not self.output
-        messages = [msgspec.json.decode(line) for line in self.output.splitlines()]
-        assert all(
-            message["jsonrpc"] == "2.0" and message.keys() & {"result", "error", "method"} for message in messages
-        )
-        return messages
+    def check_output(self) -> None:
+        """Each line of stdout must be a message of the protocol, and there must be nothing else."""
+        assert self.output.endswith(b"\n")
+        for message in map(msgspec.json.decode, self.output.splitlines()):
+            assert message["jsonrpc"] == "2.0"
+            assert message.keys() & {"result", "error", "method"}

@@ -66,11 +66,6 @@ class Server:
         assert self.process.stderr
         return self.process.stderr.read().count("Traceback")
 
-    def end(self) -> str:
-        """End it at once: what it wrote to its standard error."""
-        self.process.kill()
-        return self.process.communicate()[1]
-
     def interrupt(self) -> int:
         """Ctrl-C; the exit code."""
         self.process.send_signal(signal.SIGINT)

@@ -43,9 +43,7 @@ def write_usual(step: str) -> Iterator[str]:
 class StandIn(BaseHTTPRequestHandler):
     """Gives what `replies` holds, in order: a status with a body, a function that sends, or a way to give none.
 
-    Else it writes.
-
-    What it writes at a step comes in parts, which in a stream are sent as they come.
+    Else it writes: what it writes at a step comes in parts, which in a stream are sent as they come.
     """
 
     models: tuple[int, Any] | str  # that are listed; or `WORKING`
@@ -58,7 +56,7 @@ class StandIn(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.models == WORKING:
             self.closed.wait(PATIENCE)
-        self._send(*self.models if self.path == "/v1/models" and not isinstance(self.models, str) else (404, {}))
+        self.send(*self.models if self.path == "/v1/models" and not isinstance(self.models, str) else (404, {}))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -73,11 +71,11 @@ class StandIn(BaseHTTPRequestHandler):
         elif callable(reply):
             reply(self)
         elif reply is not None:
-            self._send(*reply)
+            self.send(*reply)
         elif body.get("stream"):
             self._stream(type(self).write_parts(step))
         else:
-            self._send(200, said("".join(type(self).write_parts(step)), usage=USAGE))
+            self.send(200, said("".join(type(self).write_parts(step)), usage=USAGE))
 
     def _stream(self, parts: Iterator[str]) -> None:
         """Events as OpenAI has them, until all is written or nobody listens."""
@@ -111,22 +109,17 @@ class StandIn(BaseHTTPRequestHandler):
             while not self.closed.wait(0.02):
                 self.wfile.write(b"a")
 
-    def send_packed(self, data: bytes, encoding: str = "gzip", status: int = 200) -> None:
+    def send_packed(self, data: bytes, encoding: str = "gzip") -> None:
         """A reply that is packed, whether that was asked for or not."""
         self.close_connection = True
-        self.send_response(status)
-        self.send_header("Content-Encoding", encoding)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        with suppress(OSError):
-            self.wfile.write(data)
+        self.send(200, data, {"Content-Encoding": encoding})
 
-    def _send(self, status: int, body: Any) -> None:
+    def send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
+        """A reply of bytes, or of JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        if status == 307:
-            self.send_header("Location", "http://127.0.0.1:1/v1")
+        for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, value)
         self.end_headers()
         with suppress(OSError):  # who asked may not read on
             self.wfile.write(data)

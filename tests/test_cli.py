@@ -74,6 +74,7 @@ ERRORS = [
     ("answer topics.json -i .", 4, "is no index"),
     ("answer topics.json -m gpt-9", 2, "unknown model 'gpt-9' (available:"),
     ("answer topics.json -m nowhere.gguf", 4, "nowhere.gguf: no such model file"),
+    ("answer topics.json -m none --concurrency 2", 2, "--concurrency is of a server's model"),
     ("answer topics.json -m none -o taken.json", 2, "taken.json: exists already\n  Give --overwrite"),
     ("answer topics.json -m none -o index", 2, "index: is a directory"),
     ("answer topics.json -m none -o no/where.json", 4, "no: no such directory"),

@@ -1,7 +1,6 @@
 """The embedding model, its vectors of an index, and finding by words and meaning together."""
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +15,10 @@ from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import embed_index
 from indexes.passage_index import PassageIndex
-from indexes.ranking.hybrid import HybridRetriever, open_retriever, own_vectors
+from indexes.ranking.hybrid import open_retriever, own_vectors
 from indexes.ranking.vectors import Embedder, VectorCache, Vectors
 from indexes.storage.cache import Cache
-from schemas.errors import InvalidInputError, MissingError, UsageError
+from schemas.errors import InvalidInputError, UsageError
 from schemas.tuning import RetrievalTuning
 from tests.conftest import needs_embedder, shared_file
 
@@ -60,6 +59,11 @@ def index(tmp_path: Path) -> PassageIndex:
     return PassageIndex(tmp_path / "index")
 
 
+@contextmanager
+def no_progress(_stage: str, _total: int) -> Iterator[Callable[[int], None]]:
+    yield lambda _done: None
+
+
 @needs_embedder
 def test_vectors_agree_with_the_reference(minilm: Embedder) -> None:
     reference = shared_file("minilm_reference.json")
@@ -72,71 +76,37 @@ def test_vectors_agree_with_the_reference(minilm: Embedder) -> None:
     assert (alone == minilm.embed(known["texts"])).all()  # to the bit, in whatever company
 
 
-@needs_embedder
-def test_meaning_is_near_without_a_common_word(minilm: Embedder) -> None:
-    question, answer, other, empty = minilm.embed(
-        ["How do I travel to Cairo?", "Flights to Egypt leave daily.", "Sourdough needs patience.", ""]
-    )
-    assert question @ answer > question @ other + 0.2
-    assert np.linalg.norm(empty) == pytest.approx(1.0, abs=1e-3)
-
-
 def test_what_is_no_embedding_model_is_refused_and_without_one_words_find(index: PassageIndex, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"unknown embedding model 'bert' \(available: minilm"):
         open_embedder("bert")
-    with pytest.raises(MissingError, match="no such model file"):
-        open_embedder(str(tmp_path / "none.gguf"))
     (tmp_path / "text.gguf").write_text("Hello")
     with pytest.raises(InvalidInputError, match="is no GGUF"):
         open_embedder(str(tmp_path / "text.gguf"))
     assert open_embedder("none") is None
-    assert {hit.id for hit in hybrid(index).find([("it keeps", 1.0)], [("bread", 1.0)], 10)} == {"1", "2", "5"}
-
-
-WEIGHTS = RetrievalTuning()
-
-
-def hybrid(index: PassageIndex, embedder: Embedder | None = None, vectors: Vectors | None = None) -> HybridRetriever:
-    return HybridRetriever(index, embedder, vectors, WEIGHTS)
+    found = open_retriever(index, None).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
+    assert {hit.id for hit in found} == {"1", "2", "5"}
 
 
 def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageIndex) -> None:
     embedder = Counted()
-    vectors = embedder.embed(list(index.iterate_texts()))
-    retriever = hybrid(index, embedder, vectors)
-    found = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 10)
+    embed_index(index.directory, embedder, no_progress)
+    found = open_retriever(PassageIndex(index.directory), embedder).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert [hit.id for hit in found[:2]] == ["5", "3"]  # the words and the meaning; the meaning alone
     assert len(found) == 5
     assert all(before.score > after.score for before, after in pairwise(found))
-    assert found[0].score == pytest.approx(WEIGHTS.cosine_weight + 1, abs=0.3)
+    assert found[0].score == pytest.approx(RetrievalTuning().cosine_weight + 1, abs=0.3)
 
 
 def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIndex, tmp_path: Path) -> None:
     embedder = Counted()
-    cache = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
-    retriever = hybrid(index, cache)
+    retriever = open_retriever(index, VectorCache(embedder, Cache(tmp_path / "vectors.sqlite")))
     first = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
     assert first[0].id == "5"
     asked = len(embedder.asked)
     assert retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2) == first
     assert len(embedder.asked) == asked  # everything was kept
-    again = VectorCache(embedder, Cache(tmp_path / "vectors.sqlite"))
-    again.embed(["bread"])
-    assert len(embedder.asked) == asked
     rows = sqlite3.connect(tmp_path / "vectors.sqlite").execute("SELECT count(*) FROM kept").fetchone()
     assert rows == (4,)  # the query and the three passages that hold one of its words
-
-
-def test_a_weighted_meaning_points_between_its_parts(index: PassageIndex) -> None:
-    embedder = Counted()
-    retriever = hybrid(index, embedder, embedder.embed(list(index.iterate_texts())))
-    mostly_ferns = retriever.find([("xyzzy", 1.0)], [("fern", 1.0), ("trumpet", 0.5), (" ", 9.0)], 5)
-    assert [hit.id for hit in mostly_ferns[:2]] == ["4", "2"]
-
-
-@contextmanager
-def no_progress(_stage: str, _total: int) -> Iterator[Callable[[int], None]]:
-    yield lambda _done: None
 
 
 @needs_embedder
@@ -163,12 +133,3 @@ def test_damaged_vectors_are_told(index: PassageIndex) -> None:
         _ = PassageIndex(index.directory).vector_info
     embed_index(index.directory, Counted(), no_progress)  # as the remedy has it
     assert PassageIndex(index.directory).vectors is not None
-
-
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-def test_a_cache_that_cannot_be_written_is_done_without(
-    index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "closed").mkdir(mode=0o500)
-    monkeypatch.setenv("CONVAGENT_CACHE", str(tmp_path / "closed"))
-    assert open_retriever(index, Counted()).find([("it keeps", 1.0)], [("bread", 1.0)], 1)

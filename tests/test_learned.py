@@ -1,6 +1,5 @@
 """What the bundled models were taught: the query encoder, the rewriter, and files of theirs that are not sound."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,13 @@ from agent.models.embedding.llama_cpp import LlamaCppEmbedder
 from agent.models.embedding.minilm import DIGESTS, find_bundled_weights
 from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.embedding.registry import open_embedder
-from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_model
 from agent.turn.query_rewriting import complete_rewrite, compose_conversation, is_faithful, rewrite_query
 from indexes.ranking.vectors import Embedder
 from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, InvalidInputError, MissingError
-from schemas.records import Call, Message, Plan, Query
+from schemas.records import Message, Plan, Query
 from tests.conftest import needs_embedder, needs_model
 
 BREAD = (
@@ -26,13 +25,6 @@ BREAD = (
     Message("assistant", "Mix rye flour, water and salt with the sourdough, and let it rest overnight."),
 )
 KEEPS = Conversation("Answer.", (*BREAD, Message("user", "How long does it keep?")))
-
-
-@pytest.fixture(scope="module")
-def small() -> Iterator[LanguageModel]:
-    model = open_model("smollm2")
-    yield model
-    model.close()
 
 
 def read(minilm: Embedder, utterance: str, *earlier: str, reply: str = "") -> tuple[np.ndarray, dict[str, float]]:
@@ -59,27 +51,14 @@ def test_the_words_that_are_referred_to_are_told_from_others(minilm: Embedder) -
     assert max(words["rye"], words["bread?"]) < 0.5
 
 
-@needs_embedder
-def test_a_long_conversation_is_read_as_far_as_there_is_room(minilm: Embedder) -> None:
-    _, words = read(minilm, "And then?", *(f"Question {n} about antidisestablishmentarianism?" for n in range(90)))
-    assert words["And"]
-    vector, _ = read(minilm, "word " * 900)
-    assert np.isfinite(vector).all()
-
-
 @needs_model
-def test_the_rewriter_makes_a_question_stand_alone(small: LanguageModel) -> None:
-    query = rewrite_query(KEEPS, small, Plan(query=("rewrite",)))
-    assert "rye bread" in query.rewrite.lower()
-    assert "keep" in query.rewrite.lower()
-
-
-@needs_model
-def test_what_the_adapter_reads_changes_nothing_else(small: LanguageModel) -> None:
-    task = Task("judge", "What is this about?", "It is about")
+def test_the_rewriter_makes_a_question_stand_alone_and_changes_nothing_else() -> None:
+    task, small = Task("judge", "What is this about?", "It is about"), open_model("smollm2")
     before = small.score(KEEPS, task, ["rye bread", "trains"])
-    rewrite_query(KEEPS, small, Plan(query=("rewrite",)))
-    assert open_model("smollm2").score(KEEPS, task, ["rye bread", "trains"]) == before
+    rewrite = rewrite_query(KEEPS, small, Plan(query=("rewrite",))).rewrite.lower()
+    assert ("rye bread" in rewrite, "keep" in rewrite) == (True, True)
+    assert small.score(KEEPS, task, ["rye bread", "trains"]) == before
+    small.close()
 
 
 @needs_model
@@ -107,17 +86,6 @@ def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monke
 
 
 @needs_model
-def test_another_model_has_no_adapter(tmp_path: Path) -> None:
-    path = tmp_path / "mine.gguf"
-    path.symlink_to(find_bundled_gguf())
-    calls: list[Call] = []
-    model = open_model(str(path), calls.append)
-    assert not model.adapters
-    assert not rewrite_query(KEEPS, model, Plan(query=("rewrite",))).rewrite
-    assert not open_model("none").adapters
-    assert set(open_model("smollm2").adapters) == {REWRITER}
-
-
 @needs_embedder
 def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights, damaged = find_bundled_weights(), tmp_path / "damaged.safetensors"
@@ -128,6 +96,10 @@ def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: py
     damaged.unlink()
     with pytest.raises(MissingError, match="is not there"):
         open_query_encoder(weights, hash_file(weights), 1)
+    damaged.write_bytes(learned.REWRITER.read_bytes()[:5000])
+    monkeypatch.setitem(ADAPTERS, REWRITER, damaged)
+    with pytest.raises(InvalidInputError, match="cannot load this adapter"):
+        rewrite_query(KEEPS, open_model("smollm2"), Plan(query=("rewrite",)))
 
 
 PASSAGE = (
@@ -138,25 +110,17 @@ PASSAGE = (
 @needs_embedder
 def test_the_reader_finds_the_answer_and_tells_where_there_is_none(minilm: Embedder) -> None:
     assert minilm.read is not None
-    [found] = minilm.read("How long does rye bread keep?", PASSAGE)
-    first, last = (found.pieces[int(side.argmax())] for side in (found.starts, found.ends))
-    assert PASSAGE[first[0] : last[1]] == "nine days"
-    assert found.starts.max() + found.ends.max() > found.nothing + 5
-    [other] = minilm.read("Who wrote Faust?", PASSAGE)
-    assert other.starts.max() + other.ends.max() < other.nothing
-
-
-@needs_embedder
-def test_the_reader_reads_a_long_passage_to_its_end_and_an_empty_one_not_at_all(minilm: Embedder) -> None:
-    assert minilm.read is not None
     long = "The shop sells flour, yeast and cheese. " * 60 + PASSAGE
     windows = minilm.read("How long does rye bread keep?", long)
-    best = max(windows, key=lambda window: float(window.starts.max()) - window.nothing)
-    a, b = best.pieces[int(best.starts.argmax())]
     assert len(windows) > 2
-    assert long[a:b] == "nine"
+    found = max(windows, key=lambda window: float(window.starts.max()) - window.nothing)
+    first, last = (found.pieces[int(side.argmax())] for side in (found.starts, found.ends))
+    assert long[first[0] : last[1]] == "nine days"
+    assert found.starts.max() + found.ends.max() > found.nothing + 5
     assert windows[-1].pieces[-1][1] == len(long)
     assert tuple(minilm.read("How long?", "")) == ()
+    [other] = minilm.read("Who wrote Faust?", PASSAGE)
+    assert other.starts.max() + other.ends.max() < other.nothing
 
 
 @needs_embedder
@@ -172,22 +136,12 @@ def test_a_reader_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: 
             embedder.read("What?", PASSAGE)
 
 
-@needs_model
-def test_a_damaged_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    damaged = tmp_path / "rewriter.gguf"
-    damaged.write_bytes(learned.REWRITER.read_bytes()[:5000])
-    monkeypatch.setitem(ADAPTERS, REWRITER, damaged)
-    with pytest.raises(InvalidInputError, match="cannot load this adapter"):
-        rewrite_query(KEEPS, open_model("smollm2"), Plan(query=("rewrite",)))
-
-
 REWRITES = [
     ("How long does it keep?", "How long does rye bread keep?", True),
     ("Is it not too salty?", "Is rye bread too salty?", False),
     ("What about 3 loaves?", "How do I bake rye bread?", False),
     ("What about 3 loaves?", "How do I bake 3 loaves of rye bread?", True),
     ("Would Anna like it?", "Would she like rye bread?", False),
-    ("Where is it from?", "Where is rye bread from, at Google?", False),
     ("Where is it from?", "Where is the Riga recipe of rye bread from in 1874?", False),
 ]
 

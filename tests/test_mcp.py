@@ -5,8 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pexpect
 import psutil
 import pytest
 from mcp import Client
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 
 from agent.mcp.calls import CallProgress
@@ -34,7 +34,6 @@ from tests.mcp_clients import (
     JAM,
     NO_MODELS,
     RawServer,
-    Reports,
     call,
     command,
     environment,
@@ -125,7 +124,9 @@ def test_the_tools_say_what_they_take_and_give(mode: str, server: DocumentServer
 
 
 @needs_embedder
-def test_an_answer_goes_on_with_its_conversation_and_names_its_sources() -> None:
+def test_an_answer_goes_on_with_its_conversation_and_names_its_sources(server: DocumentServer) -> None:
+    """And what the person told is known, unless incognito."""
+
     async def conversation(client: Client) -> list[Any]:
         first = (await client.call_tool("ask", {"question": JAM})).structured_content
         id = first["conversation_id"]
@@ -138,6 +139,9 @@ def test_an_answer_goes_on_with_its_conversation_and_names_its_sources() -> None
 
     with closing(open_library(DOCUMENTS, "minilm")) as opened:
         first, second, text, only, elsewhere = talk(conversation, DocumentServer(opened))
+        opened.store.add_statement("I am vegetarian.")
+        assert call(DocumentServer(opened), "about_me").structured_content == {"statements": ["I am vegetarian."]}
+    assert call(server, "about_me").structured_content == {"statements": []}
     assert "two years" in first["answer"]
     assert "jam" in second["searched_for"]
     assert "eleven small jars. [1]" in second["answer"]
@@ -145,34 +149,6 @@ def test_an_answer_goes_on_with_its_conversation_and_names_its_sources() -> None
     assert second["citations"][0]["quotes"][0] in text
     assert only == "travel/"
     assert all(citation["id"].startswith("travel/") for citation in elsewhere)
-
-
-def test_what_the_person_told_is_known_unless_incognito(server: DocumentServer) -> None:
-    with closing(open_library(DOCUMENTS)) as opened:
-        opened.store.add_statement("I am vegetarian.")
-        assert call(DocumentServer(opened), "about_me").structured_content == {"statements": ["I am vegetarian."]}
-    assert call(server, "about_me").structured_content == {"statements": []}
-
-
-def test_conversations_are_forgotten_when_there_are_too_many(
-    server: DocumentServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agent.mcp.tools.MAX_CONVERSATIONS", 2)
-    monkeypatch.setattr("agent.mcp.tools.MAX_TURNS", 3)
-
-    async def conversation(client: Client) -> list[Any]:
-        async def ask(id: str = "") -> Any:
-            return await client.call_tool("ask", {"question": "hi", "conversation_id": id})
-
-        first, second = [(await ask()).structured_content["conversation_id"] for _ in range(2)]
-        for id in [first] * 5 + [""]:
-            await ask(id)
-        assert len(server._turns[first]) == 3
-        return [await ask(second), await ask(first)]
-
-    forgotten, kept = talk(conversation, server)
-    assert "there is no conversation" in told(forgotten)
-    assert not kept.is_error
 
 
 def test_documents_are_resources_whatever_their_names(notes: Path) -> None:
@@ -196,90 +172,29 @@ def test_documents_are_resources_whatever_their_names(notes: Path) -> None:
     assert cut.endswith("[The rest is left out: search_passages finds it.]")
 
 
-@needs_embedder
 def test_an_index_is_ranked_as_by_the_command_line_and_read(example_index: PassageIndex) -> None:
     async def conversation(client: Client) -> list[Any]:
-        search = {"query": SHADE, "k": 20, "wait": True}
-        found = (await client.call_tool("search_passages", search)).structured_content
-        listed = (await client.list_resources()).resources
-        uri = next(resource.uri for resource in listed if resource.name == "garden-04")
-        return [found, await read_text(client, uri)]
+        found = await client.call_tool("search_passages", {"query": SHADE, "k": 20})
+        uris = {resource.name: resource.uri for resource in (await client.list_resources()).resources}
+        return [found_ids(found), await read_text(client, uris["garden-04"])]
 
-    done = within.convagent("search", example_index.directory, SHADE, "-k", "20", "--json", "--embedder", "minilm")
-    ranking = [(hit["id"], hit["score"]) for hit in map(json.loads, done.stdout.splitlines())]
-    with closing(open_library(example_index.directory, "minilm")) as opened:
+    done = within.convagent("search", example_index.directory, SHADE, "-k", "20", "--json", "--embedder", "none")
+    with closing(open_library(example_index.directory)) as opened:
         found, text = talk(conversation, DocumentServer(opened))
-    assert found["searched_by"] == "words and meaning"
-    assert [(found["passage"]["id"], found["score"]) for found in found["passages"]] == ranking
+    assert found == [json.loads(line)["id"] for line in done.stdout.splitlines()]
     assert "Coral bells" in text
-
-
-def test_a_search_keeps_to_a_part_of_the_documents(server: DocumentServer) -> None:
-    everywhere = found_ids(call(server, "search_passages", query="the weekend", k=50))
-    in_travel = found_ids(call(server, "search_passages", query="the weekend", k=50, only="travel/"))
-    assert in_travel
-    assert in_travel == [id for id in everywhere if id.startswith("travel/")]
-    assert "There are the folders bicycle/" in told(call(server, "search_passages", query="the weekend", only="trvel/"))
-
-
-def test_where_documents_are_many_the_first_search_does_not_wait_for_all(
-    notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from agent.chat import opening as sources
-
-    write_notes(notes, 120)
-    monkeypatch.setattr(sources, "READING_SECONDS", 0.0)
-    gate = hold_reading(monkeypatch, after=100)  # what has to be read at once is read by then
-
-    async def conversation(client: Client) -> list[Any]:
-        first = await client.call_tool("search_passages", {"query": "alder", "k": 100})
-        asked = await client.call_tool("ask", {"question": "Where stands the alder?"})
-        gate.open.set()
-        listed = await client.call_tool("list_documents", {})
-        later = await client.call_tool("search_passages", {"query": "alder", "k": 100})
-        return [result.structured_content for result in (first, asked, listed, later)]
-
-    with closing(open_library(notes)) as opened:
-        first, asked, listed, later = talk(conversation, DocumentServer(opened))
-    assert len(first["passages"]) < len(later["passages"]) == 100
-    assert "Not all documents are known yet." in first["note"]
-    assert "Not all documents are known yet." in asked["note"]
-    assert "Not all documents" not in later["note"]
-    assert listed["total"] == 120
-
-
-def test_damaged_files_leave_the_others(notes: Path) -> None:
-    async def conversation(client: Client) -> list[Any]:
-        empty = await client.call_tool("search_passages", {"query": "alder"})
-        write_notes(notes, 1)
-        (notes / "broken.pdf").write_bytes(b"%PDF-1.7\nthis is none")
-        return [empty, await client.call_tool("list_documents", {})]
-
-    with closing(open_library(notes)) as opened:
-        empty, listed = talk(conversation, DocumentServer(opened))
-    assert "holds no document that can be read" in told(empty)
-    assert [document["path"] for document in listed.structured_content["documents"]] == ["note-000.txt"]
 
 
 # Progress and cancelling
 
 
-class Gate:
-    """Holds whoever comes to it up, from the `after`-th time on, until it is opened."""
+def note(told: list[Any]) -> ProgressFnT:
+    """A client's report of progress: how far it is, and the message."""
 
-    def __init__(self, work: Callable[..., Any], after: int = 1) -> None:
-        self.work, self.after, self.times = work, after, 0
-        self.reached, self.open = threading.Event(), threading.Event()
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
 
-    def __call__(self, *arguments: Any, **more: Any) -> Any:
-        self.times += 1
-        if self.times >= self.after:
-            self.reached.set()
-            assert self.open.wait(PATIENCE)
-        return self.work(*arguments, **more)
-
-    async def wait(self) -> None:
-        await anyio.to_thread.run_sync(self.reached.wait, PATIENCE)
+    return report
 
 
 @needs_embedder
@@ -287,16 +202,16 @@ def test_until_vectors_are_made_a_search_is_by_words_or_waits_and_all_is_reporte
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_notes(notes, 40)
-    gate, reading, answering = Gate(VectorMaker._wait_for_quiet), Reports(), Reports()
-    monkeypatch.setattr(VectorMaker, "_wait_for_quiet", lambda *arguments: gate(*arguments))
+    reading, answering, go_on, wait = list[Any](), list[Any](), threading.Event(), VectorMaker._wait_for_quiet
+    monkeypatch.setattr(VectorMaker, "_wait_for_quiet", lambda *given: go_on.wait(PATIENCE) and wait(*given))
 
     async def open_gate(progress: float, total: float | None, message: str | None) -> None:
         if message and "of 40 passages" in message:
-            gate.open.set()
+            go_on.set()
 
     async def conversation(client: Client) -> list[Any]:
-        first = await client.call_tool("search_passages", {"query": "alder"}, progress_callback=reading)
-        await client.call_tool("ask", {"question": "Where stands the alder?"}, progress_callback=answering)
+        first = await client.call_tool("search_passages", {"query": "alder"}, progress_callback=note(reading))
+        await client.call_tool("ask", {"question": "Where stands the alder?"}, progress_callback=note(answering))
         waiting = {"query": "alder", "wait": True}
         later = await client.call_tool("search_passages", waiting, progress_callback=open_gate)
         return [first.structured_content, later.structured_content]
@@ -306,62 +221,48 @@ def test_until_vectors_are_made_a_search_is_by_words_or_waits_and_all_is_reporte
     assert (first["searched_by"], later["searched_by"]) == ("words", "words and meaning")
     assert "by words" in first["note"]
     assert len(first["passages"]) == len(later["passages"]) == 10
-    assert reading.told[-1][0] >= 80, "read, and indexed"
-    done = [done for done, _, _ in reading.told]
+    done = [progress for progress, _ in reading]
     assert done == sorted(set(done))
-    assert any(message.startswith("searched for") for message in answering.messages), answering
-
-
-def hold_reading(monkeypatch: pytest.MonkeyPatch, after: int) -> Gate:
-    """A gate before the reading of a document."""
-    gate = Gate(ReadingProcess.parse_document, after)
-    monkeypatch.setattr(ReadingProcess, "parse_document", lambda *arguments: gate(*arguments))
-    return gate
-
-
-@pytest.fixture
-def cancelled(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Set once the server knows that a call was cancelled."""
-    known, cancel = threading.Event(), CancellationToken.cancel
-
-    def note(token: CancellationToken) -> None:
-        cancel(token)
-        known.set()
-
-    monkeypatch.setattr(CancellationToken, "cancel", note)
-    return known
-
-
-async def cancel_when_reached(
-    client: Client, gate: Gate, cancelled: threading.Event, tool: str, **arguments: Any
-) -> None:
-    """Call a tool, cancel the call once it is at the gate, and open the gate when the server knows."""
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: client.call_tool(tool, arguments))
-        await gate.wait()
-        tasks.cancel_scope.cancel()
-    await anyio.to_thread.run_sync(cancelled.wait, PATIENCE)
-    gate.open.set()
+    assert done[-1] >= 80, "read, and indexed"
+    assert any(message.startswith("searched for") for _, message in answering), answering
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_cancelled_call_reads_no_further_document(
-    mode: str, notes: Path, cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cancelled_call_reads_no_further_document(mode: str, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_notes(notes, 30)
-    gate = hold_reading(monkeypatch, after=5)
+    reached, cancelled, go_on, read = threading.Event(), threading.Event(), threading.Event(), list[Any]()
+    parse_document, cancel = ReadingProcess.parse_document, CancellationToken.cancel
+
+    def parse(*given: Any) -> Any:
+        read.append(given)
+        if len(read) == 5:
+            reached.set()
+            assert go_on.wait(PATIENCE)
+        return parse_document(*given)
+
+    def note_cancelling(token: CancellationToken) -> None:
+        cancel(token)
+        cancelled.set()
+
+    monkeypatch.setattr(ReadingProcess, "parse_document", parse)
+    monkeypatch.setattr(CancellationToken, "cancel", note_cancelling)
 
     async def conversation(client: Client) -> int:
-        await cancel_when_reached(client, gate, cancelled, "search_passages", query="alder")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "search_passages", {"query": "alder"})
+            await anyio.to_thread.run_sync(reached.wait, PATIENCE)
+            tasks.cancel_scope.cancel()
+        await anyio.to_thread.run_sync(cancelled.wait, PATIENCE)
+        go_on.set()
         with CallProgress().take_turn(opened._documents, ""):
-            read = gate.times
+            before = len(read)
         result = await client.call_tool("search_passages", {"query": "alder", "k": 30})
         assert len(found_ids(result)) == 30
-        return read
+        return before
 
     with closing(open_library(notes)) as opened:
         assert talk(conversation, DocumentServer(opened), mode=mode) == 5
-    assert gate.times == 30, "the next call goes on where the cancelled one stopped"
+    assert len(read) == 30, "the next call goes on where the cancelled one stopped"
 
 
 # Failures
@@ -370,9 +271,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("search_passages", {}, "Field required"),
     ("search_passages", {"query": " "}, "the question is empty"),
     ("search_passages", {"query": "x" * 4001}, "at most 4000 characters"),
-    ("search_passages", {"query": "jam", "k": 0}, "greater than or equal to 1"),
     ("search_passages", {"query": "jam", "k": 101}, "less than or equal to 100"),
-    ("search_passages", {"query": "jam", "only": "nowhere/"}, "none of the documents is in 'nowhere/'"),
+    ("search_passages", {"query": "jam", "only": "nowhere/"}, "There are the folders bicycle/"),
     ("read_passage", {"id": "recipes/plum-jam.txt:99"}, "there is no passage 'recipes/plum-jam.txt:99'"),
     ("ask", {"question": JAM, "conversation_id": "x"}, "there is no conversation 'x'"),
     ("ask", {"question": ["jam"]}, "valid string"),
@@ -394,13 +294,11 @@ def test_what_is_wrong_with_a_call_is_told(mode: str, server: DocumentServer) ->
     talk(conversation, server, mode=mode)
 
 
-class Panic(BaseException):
-    """As PyO3 raises it where Rust panics: no `Exception`."""
-
-
 def test_a_panic_ends_its_call_only(server: DocumentServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyO3 raises what is no `Exception` where Rust panics."""
+
     def panic(*_: Any) -> None:
-        raise Panic("index out of bounds")
+        raise BaseException("index out of bounds")
 
     async def conversation(client: Client) -> list[Any]:
         with monkeypatch.context() as broken:
@@ -409,14 +307,15 @@ def test_a_panic_ends_its_call_only(server: DocumentServer, monkeypatch: pytest.
         return [failed, await client.call_tool("read_passage", {"id": JAM_PASSAGE})]
 
     failed, worked = talk(conversation, server)
-    assert "convagent failed (Panic)" in told(failed)
+    assert "convagent failed (BaseException)" in told(failed)
     assert "index out of bounds" not in told(failed)
     assert not worked.is_error
 
 
-def test_a_model_that_is_not_there_is_told_where_it_is_needed(notes: Path) -> None:
-    write_notes(notes, 1)
+def test_no_documents_and_no_model_are_told_where_they_are_needed(notes: Path) -> None:
     with closing(open_library(notes, model="nowhere.gguf")) as opened:
+        assert "holds no document that can be read" in told(call(DocumentServer(opened), "search_passages", query="a"))
+        write_notes(notes, 1)
         assert found_ids(call(DocumentServer(opened), "search_passages", query="alder"))
         assert "nowhere.gguf: no such model file" in told(call(DocumentServer(opened), "ask", question=JAM))
     with closing(open_library(notes, str(notes / "none.gguf"))) as opened:
@@ -552,16 +451,6 @@ def test_what_cannot_be_served_is_told_at_once_on_stderr(data: Path, tmp_path: P
         assert "pip install 'convagent[mcp]'" in error
 
 
-def test_a_client_that_goes_while_documents_are_opened_leaves_no_traceback(data: Path) -> None:
-    for seconds in (0.3, 2.0):  # while its modules are loaded, and after
-        with RawServer(data, *command("--docs", DOCUMENTS)[1:]) as server:
-            server.initialize()
-            server.call(1, "ask", question=JAM)
-            time.sleep(seconds)
-            _, told = server.end()
-            assert (server.process.returncode, "Traceback" in told) == (0, False), told
-
-
 def test_at_a_terminal_it_says_what_it_waits_for(data: Path) -> None:
     program, *arguments = command("--docs", DOCUMENTS)
     with pexpect.spawn(program, arguments, env=environment(data), timeout=PATIENCE) as terminal:
@@ -575,29 +464,26 @@ REFUSED: list[tuple[str, dict[str, str], int]] = [
     ("POST", {"authorization": ""}, 401),
     ("POST", {"authorization": "Bearer wrong"}, 401),
     ("POST", {"authorization": "Basic TOKEN"}, 401),
-    ("GET", {"authorization": ""}, 401),
     ("OPTIONS", {"authorization": ""}, 401),
     ("POST", {"host": "evil.example"}, 421),
-    ("GET", {"host": "127.0.0.1.evil.example:80"}, 421),
     ("POST", {"origin": "http://evil.example"}, 403),
     ("POST", {"origin": "null"}, 403),
-    ("GET", {"origin": "http://evil.example"}, 403),
     ("POST", {"sec-fetch-site": "cross-site"}, 403),
 ]
 
 
 def test_a_server_on_a_port_answers_who_has_the_token_which_stays(data: Path) -> None:
-    reports, tokens = Reports(), []
+    reported, tokens = list[Any](), list[str]()
     with on_port(data, "--docs", DOCUMENTS, *NO_MODELS) as running:
         tokens.append(running.token)
         for mode in MODES:
             answered = talk(
-                lambda client: client.call_tool("ask", {"question": JAM}, progress_callback=reports),
+                lambda client: client.call_tool("ask", {"question": JAM}, progress_callback=note(reported)),
                 running.connect(),
                 mode=mode,
             )
             assert "two years" in answered.structured_content["answer"]
-        assert reports.told
+        assert reported
         usual = {"authorization": f"Bearer {running.token}", "accept": "application/json, text/event-stream"}
         with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
             for method, headers, status in REFUSED:

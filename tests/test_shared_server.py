@@ -15,24 +15,21 @@ from agent.models.cancellation import CancellationToken
 from indexes.passage_index import PassageIndex
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE
-from tests.stand_in import LISTED, USAGE, StandIn, fault, said, standing_in
-
-Misbehaviour = Callable[["SharedServer", int], bool]
-TOPICS = 3  # of the examples
+from tests.stand_in import USAGE, StandIn, fault, said, standing_in
 
 
 class SharedServer(StandIn):
-    """Counts the requests that are under way. What `misbehave` does with one, given how many are, is its reply."""
+    """Counts the requests that are under way. `misbehave` may give a reply of its own, or none."""
 
     lock = threading.Lock()
     crowded: threading.Event  # once `crowd` requests were under way at a time
     crowd: int
     under_way: int
     most_under_way: int
-    misbehave: ClassVar[Misbehaviour]
+    misbehave: ClassVar[Callable[["SharedServer"], bool]]
 
     @classmethod
-    def begin(cls, crowd: int, misbehave: Misbehaviour) -> None:
+    def begin(cls, crowd: int, misbehave: Callable[["SharedServer"], bool]) -> None:
         StandIn.asked = []
         cls.crowd, cls.misbehave = crowd, misbehave
         cls.under_way, cls.most_under_way, cls.crowded = 0, 0, threading.Event()
@@ -44,95 +41,68 @@ class SharedServer(StandIn):
             self.asked.append(body)
             server.under_way += 1
             server.most_under_way = max(server.most_under_way, server.under_way)
-            under_way = server.under_way
-        if under_way >= server.crowd:
-            server.crowded.set()
+            if server.under_way >= server.crowd:
+                server.crowded.set()
         server.crowded.wait(PATIENCE)
         with server.lock:  # before the reply, after which the client may send its next
             server.under_way -= 1
-        if not self.misbehave(under_way):
+        if not server.misbehave(self):
             last = body["messages"][-1]["content"].split("\n\n")[0]
             text = json.dumps({"text": last}) if "response_format" in body else f"It is about {last.lower()}"
-            self._send(200, said(text, usage=USAGE))
+            self.send(200, said(text, usage=USAGE))
 
-    def send_busy(self, retry_after: str) -> bool:
-        data = json.dumps(fault("too many requests")).encode()
-        self.send_response(429)
-        self.send_header("Retry-After", retry_after)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-        return True
-
-    def drop(self) -> bool:
-        self.close_connection = True
-        return True
-
-
-def behave(_server: SharedServer, _under_way: int) -> bool:
-    return False
-
-
-def drop_or_refuse_once(server: SharedServer, _under_way: int) -> bool:
-    if server.asked.count(server.asked[-1]) > 1:
+    def behave(self) -> bool:
         return False
-    return server.drop() if len(server.asked) % 2 else server.send_busy("0.01")
+
+    def drop_or_refuse_once(self) -> bool:
+        if self.asked.count(self.asked[-1]) > 1:
+            return False
+        if len(self.asked) % 2:
+            self.close_connection = True
+        else:
+            self.send(429, fault("too many requests"))
+        return True
+
+    def fail(self) -> bool:
+        self.send(500, fault("out of memory"))
+        return True
 
 
-def fail(server: SharedServer, _under_way: int) -> bool:
-    server._send(500, fault("out of memory"))
-    return True
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)
     with standing_in(SharedServer) as started:
-        StandIn.models = (200, LISTED)
         yield started
 
 
 def test_a_shared_server_is_asked_as_much_as_it_should_be(
-    address: str, example_index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, example_index: PassageIndex, tmp_path: Path
 ) -> None:
     """Whatever is dropped or refused: a run has the same bytes, and counts what it took."""
-    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)
 
-    def answer(misbehave: Misbehaviour, most: int, *flags: str) -> tuple[bytes, str, list[dict[str, Any]]]:
+    def answer(
+        misbehave: Callable[[SharedServer], bool], most: int, *flags: str
+    ) -> tuple[bytes, str, list[dict[str, Any]]]:
         """The run, what was said, and the calls of the server."""
         SharedServer.begin(most, misbehave)
-        files = (
-            EXAMPLES / "topics.json",
-            "-i",
-            example_index.directory,
-            "-m",
-            address,
-            "-o",
-            "run.json",
-            "--overwrite",
-        )
-        arguments = ("--embedder", "none", "--answer", "extract", "--query", "context,hyde", "--no-cache")
-        done = within.convagent("answer", *files, *arguments, *flags, cwd=tmp_path)
+        files = (EXAMPLES / "topics.json", "-i", example_index.directory, "-m", address, "-o", "run.json")
+        plan = ["--overwrite", "--embedder", "none", "--answer", "extract", "--query", "context,hyde", "--no-cache"]
+        done = within.convagent("answer", *files, *plan, *flags, cwd=tmp_path)
         assert (done.returncode, SharedServer.most_under_way) == (0, most), done.stderr
         lines = (tmp_path / "run.trace.jsonl").read_text().splitlines()[1:]
         calls = [call for line in lines for call in json.loads(line)["calls"] if call["requests"]]
         return (tmp_path / "run.json").read_bytes(), done.stderr, calls
 
-    one, _, _ = answer(behave, 1)
+    one, _, _ = answer(SharedServer.behave, 1)
     for most, flags in ((2, ["--jobs", "3", "--concurrency", "2"]), (3, ["--concurrency", "3"]), (2, ["--jobs", "2"])):
-        assert answer(behave, most, *flags)[0] == one
+        assert answer(SharedServer.behave, most, *flags)[0] == one
 
-    again, _, made = answer(drop_or_refuse_once, 1)
+    again, _, made = answer(SharedServer.drop_or_refuse_once, 1)
     calls, requests = len(made), len(StandIn.asked)
     assert (again == one, requests) == (True, 2 * calls)
     assert sum(call["requests"] for call in made) == requests
     assert {(call["tokens_read"], call["prefix_tokens"], call["tokens_written"]) for call in made} == {(10, 30, 7)}
 
-    _, told, made = answer(fail, 1)
+    _, told, made = answer(SharedServer.fail, 1)
     assert "15 of them without the model" in told
     assert [(call["requests"], call["reply"], call["tokens_read"]) for call in made] == [(3, "", 0)] * 15
-
-
-def test_the_limit_is_of_a_server(example_index: PassageIndex, tmp_path: Path) -> None:
-    files = (EXAMPLES / "topics.json", "-i", example_index.directory)
-    done = within.convagent("answer", *files, "-m", "none", "--concurrency", "2", cwd=tmp_path)
-    assert (done.returncode, "--concurrency is of a server's model" in done.stderr) == (2, True)

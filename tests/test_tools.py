@@ -102,29 +102,24 @@ def test_llm_asks_and_goes_on(server: Server, tmp_path: Path) -> None:
 
 
 # What Open WebUI 0.12.4 sends (backend/open_webui/routers/openai.py and tasks.py of its release)
-QUESTION = {"role": "user", "content": JAM}
-STREAM = {"stream": True, "model": "convagent", "stream_options": {"include_usage": True}, "messages": [QUESTION]}
-TITLE = {"model": "convagent", "stream": False, "max_tokens": 1000, "messages": [QUESTION]}
+MESSAGES: dict[str, Any] = {"model": "convagent", "messages": [{"role": "user", "content": JAM}]}
+STREAM = MESSAGES | {"stream": True, "stream_options": {"include_usage": True}}
+TITLE = MESSAGES | {"stream": False, "max_tokens": 1000}
 FUNCTION = {"type": "function", "function": {"name": "search_notes", "parameters": {"type": "object"}}}
-
-
-def post(server: Server, body: dict[str, Any]) -> httpx.Response:
-    with server.open_client() as client:
-        return client.post("/v1/chat/completions", json=body)
 
 
 def test_what_open_webui_sends_is_answered_or_refused(server: Server) -> None:
     with server.open_client() as client:
         listed = client.get("/v1/models").json()
+        streamed, titled, refused = (
+            client.post("/v1/chat/completions", json=body) for body in (STREAM, TITLE, STREAM | {"tools": [FUNCTION]})
+        )
     assert [model["id"] for model in listed["data"]] == ["convagent"]
-    lines = [
-        line.removeprefix("data: ") for line in post(server, STREAM).text.split("\n\n") if line.startswith("data: ")
-    ]
+    lines = re.findall("^data: (.*)", streamed.text, re.MULTILINE)
     assert lines[-1] == "[DONE]"
     chunks = [json.loads(line) for line in lines[:-1]]
     text = "".join(choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
     assert "two years" in text
     assert chunks[-1]["usage"]["total_tokens"] >= 0
-    assert post(server, TITLE).json()["choices"][0]["message"]["content"]
-    refused = post(server, STREAM | {"tools": [FUNCTION]})
+    assert titled.json()["choices"][0]["message"]["content"]
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "tools")

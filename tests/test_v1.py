@@ -1,6 +1,5 @@
 """`/v1` as OpenAI's client asks it: what is heeded, what is said to be ignored, what is refused."""
 
-import base64
 import operator
 import time
 from collections.abc import Iterator
@@ -12,8 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from agent.models.cancellation import AnswerCancelledError, CancellationToken
-from agent.serve.v1.embeddings import MAX_TEXTS, embed_texts
+from agent.serve.v1.embeddings import MAX_TEXTS
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
@@ -101,33 +99,22 @@ def test_a_stream_says_the_same_sentence_by_sentence(openai: Any) -> None:
 
 
 def test_an_answer_has_whole_sentences_of_so_many_tokens(openai: Any, answer: str) -> None:
+    """Its sources are quoted as far as they are in it, and its usage counts what was asked and sent."""
     ends = {"", *(answer[: place + 1] for place, character in enumerate(answer) if character == "]")}
     assert len(ends) > 2
-    for name in ("max_tokens", "max_completion_tokens"):
-        for limit in (1, 10, 30, 45, 60, response_length(answer) - 1):
-            whole = openai.chat.completions.create(**ASKED, **{name: limit})
-            content = whole.choices[0].message.content
-            assert (content in ends, whole.choices[0].finish_reason) == (True, "length")
-            assert response_length(content) <= limit
-            cited = [source["number"] for source in whole.citations]
-            assert all(f"[{number}" in content or f" {number}]" in content for number in cited)
-            *chunks, last = openai.chat.completions.create(**ASKED, **{name: limit}, stream=True)
-            assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == content
-            assert (last.choices[0].finish_reason, last.citations) == ("length", whole.citations)
+    for limit in (1, 30, 60, response_length(answer) - 1):
+        whole = openai.chat.completions.create(**ASKED, max_completion_tokens=limit)
+        content, written = whole.choices[0].message.content, response_length(whole.choices[0].message.content)
+        assert (content in ends, whole.choices[0].finish_reason, written <= limit) == (True, "length", True)
+        assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (response_length(SHADE), written)
+        quotes = [quote.removesuffix(".") for source in whole.citations for quote in source["quotes"]]
+        assert [quote for quote in quotes if quote not in content.replace("\\", "")] == []
+        assert bool(quotes) == bool(content)
+        *chunks, last = openai.chat.completions.create(**ASKED, max_tokens=limit, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == content
+        assert (last.choices[0].finish_reason, last.citations) == ("length", whole.citations)
     enough = openai.chat.completions.create(**ASKED, max_tokens=response_length(answer)).choices[0]
     assert (enough.message.content, enough.finish_reason) == (answer, "stop")
-
-
-@pytest.mark.parametrize("limit", [None, 60, 30])
-def test_the_quotes_of_a_source_are_in_the_answer(limit: int | None, openai: Any) -> None:
-    """Neither what came near, nor what was cut off."""
-    for question in (SHADE, "What should I know about bread without gluten?"):
-        messages = [{"role": "user", "content": question}]
-        reply = openai.chat.completions.create(model="convagent", messages=messages, max_tokens=limit)
-        content = reply.choices[0].message.content.replace("\\", "")
-        quotes = [quote.removesuffix(".") for source in reply.citations for quote in source["quotes"]]
-        assert [quote for quote in quotes if quote not in content] == []
-        assert bool(quotes) == bool(content)
 
 
 # What is said to be ignored
@@ -160,37 +147,28 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None, str]] = [
     # the path, what is added to a request, the parameter and the code of the error, what is said
     (CHAT, {"model": None}, "model", None, "Expected `str`, got `null`"),
     (CHAT, {"model": "gpt-9"}, "model", MODEL, "unknown model 'gpt-9' (available: convagent)"),
-    (CHAT, {"messages": None}, "messages", None, "Expected `array`"),
     (CHAT, {"messages": []}, "messages", None, "the last message must be the user's"),
-    (CHAT, {"messages": [USER | {"content": " "}]}, "messages", None, "the last message must be"),
     (CHAT, {"messages": [USER | {"content": 7}]}, "messages[0].content", None, "Expected `str | array`"),
-    (CHAT, {"messages": [USER, USER | {"role": "assistant"}]}, "messages", None, "the last message must be"),
     (CHAT, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role", None, "'tool'"),
     (CHAT, {"messages": [USER | {"content": [WHAT, IMAGE]}]}, "messages[0].content[1].type", None, "only text can be"),
     (CHAT, {"max_tokens": 0}, "max_tokens", None, "Expected `int` >= 1"),
     (CHAT, {"n": 2}, "n", VALUE, "there is one answer"),
     (CHAT, {"tools": [FUNCTION]}, "tools", VALUE, "convagent only searches its passages"),
-    (CHAT, {"functions": [{}]}, "functions", VALUE, "convagent only searches"),
-    (CHAT, {"response_format": {"type": "json_object"}}, "response_format", VALUE, "an answer is text"),
     (CHAT, {"response_format": SCHEMA}, "response_format", VALUE, "an answer is text"),
     (CHAT, {"logprobs": True}, "logprobs", VALUE, "has no probabilities"),
     (CHAT, {"modalities": ["text", "audio"]}, "modalities", VALUE, "an answer is text"),
     (RESPONSES, {"previous_response_id": "resp_1"}, "previous_response_id", VALUE, "nothing is stored here"),
     (RESPONSES, {"conversation": "conv_1"}, "conversation", VALUE, "the request holds all earlier messages"),
-    (RESPONSES, {"background": True}, "background", VALUE, "nothing is stored"),
     (RESPONSES, {"tools": [{"type": "web_search"}]}, "tools", VALUE, "convagent only searches"),
     (RESPONSES, {"text": {"format": SCHEMA}}, "text.format", VALUE, "an answer is text"),
-    (RESPONSES, {"input": []}, "input", None, "the last message must be the user's"),
     (RESPONSES, {"input": " "}, "input", None, "the last message must be the user's"),
     (RESPONSES, {"input": "x" * 4001}, "input", None, "the question is too long"),
     (RESPONSES, {"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type", None, "'item_reference'"),
-    (RESPONSES, {"model": "gpt-9"}, "model", MODEL, "unknown model 'gpt-9' (available: convagent)"),
     (EMBEDDINGS, {"model": "minilm"}, "model", MODEL, "has no embedding model (serve --embedder"),
 ]
 NOT_EMBEDDED: list[tuple[str, dict[str, Any], str, str | None, str]] = [
     (EMBEDDINGS, {"model": "convagent"}, "model", MODEL, "unknown model 'convagent' (available: minilm)"),
     (EMBEDDINGS, {"input": [1, 2, 3]}, "input[0]", None, "Expected `str`, got `int`"),
-    (EMBEDDINGS, {"input": [[1, 2], [3]]}, "input[0]", None, "Expected `str`, got `array`"),
     (EMBEDDINGS, {"input": []}, "input", None, "length >= 1"),
     (EMBEDDINGS, {"input": ["a", " "]}, "input[1]", None, "Expected `str` matching"),
     (EMBEDDINGS, {"input": ["a"] * (MAX_TEXTS + 1)}, "input", None, "length <= 256"),
@@ -213,14 +191,8 @@ def check_refused(client: httpx.Client, cases: list[tuple[str, dict[str, Any], s
 
 def test_what_cannot_be_heeded_is_refused(client: httpx.Client) -> None:
     check_refused(client, REFUSED)
-    for body, param, told in (
-        (b"{oops", None, "is not JSON"),
-        (b"[]", None, "Expected `object`"),
-        (b"{}", "model", ""),
-    ):
-        error = client.post("/v1/chat/completions", content=body).json()["error"]
-        assert (error["param"], told in error["message"]) == (param, True)
-    assert client.post("/v1/chat/completions", json=ASKED | {"stream": "yes"}).status_code == 400
+    for body, param in ((b"{oops", None), (b"[]", None), (b"{}", "model")):
+        assert client.post("/v1/chat/completions", content=body).json()["error"]["param"] == param
     for reply, status in ((client.get("/v1/chat/completions"), 405), (client.get("/v1/nothing"), 404)):
         assert (reply.status_code, reply.json()["error"]["type"]) == (status, "invalid_request_error")
     for long in ({"model": "x" * 9999}, {"messages": [{"role": "x" * 9999, "content": ""}]}):  # little is repeated
@@ -243,12 +215,11 @@ def test_usage_counts_what_a_reply_from_the_cache_had_taken(
             *_, last = openai.chat.completions.create(**ASKED, **WITH_USAGE)
             response = openai.responses.create(**POSED).usage
             assert len(StandIn.asked) == asked
-    assert first.prompt_tokens > 0 < first.completion_tokens
+    taken = (first.prompt_tokens, first.completion_tokens)
+    assert min(taken) > 0
     for usage in (again, last.usage):
-        assert usage.prompt_tokens == first.prompt_tokens
-        assert usage.completion_tokens == first.completion_tokens
-        assert usage.total_tokens == first.total_tokens
-    assert (response.input_tokens, response.output_tokens) == (first.prompt_tokens, first.completion_tokens)
+        assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (*taken, sum(taken))
+    assert (response.input_tokens, response.output_tokens) == taken
 
 
 # Responses
@@ -297,30 +268,24 @@ def test_a_response_is_streamed_as_the_protocols_events(openai: Any, answer: str
 # Embeddings
 
 
-@pytest.fixture(scope="module")
-def embedding_server(
-    tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex, caches: Path
-) -> Iterator[Server]:
-    data = tmp_path_factory.mktemp("data")
-    with serving(example_index.directory, data, "--model", "none", "--embedder", "minilm") as running:
-        yield running
-
-
 TEXTS = ["Hostas grow in shade.", "Rye bread keeps for a week.", "A secret that only this test knows."]
 
 
 @needs_embedder
 def test_embeddings_are_those_of_the_embedding_model_and_kept_nowhere(
-    embedding_server: Server, minilm: Embedder, caches: Path
+    tmp_path: Path, example_index: PassageIndex, minilm: Embedder, caches: Path
 ) -> None:
-    with open_openai(embedding_server) as openai, embedding_server.open_client() as client:
+    with (
+        serving(example_index.directory, tmp_path, "--model", "none", "--embedder", "minilm") as running,
+        open_openai(running) as openai,
+        running.open_client() as client,
+    ):
         assert [model.id for model in openai.models.list()] == ["convagent", "minilm"]
         check_types("Model", *openai.models.list())
         reply = openai.embeddings.create(model="minilm", input=TEXTS)  # the client asks for base64
         check_types("CreateEmbeddingResponse", reply)
         one = openai.embeddings.create(model="minilm", input=TEXTS[1], encoding_format="float").data
-        raw = {"model": "minilm", "input": TEXTS[0], "encoding_format": "base64", "user": "ana"}
-        sent = client.post("/v1/embeddings", json=raw)
+        raw = client.post("/v1/embeddings", json={"model": "minilm", "input": "a", "user": "ana"})
         check_refused(client, NOT_EMBEDDED)
     for text in TEXTS:
         key = blake2b(f"{minilm.digest}\0{text}".encode(), digest_size=16).digest()
@@ -332,15 +297,4 @@ def test_embeddings_are_those_of_the_embedding_model_and_kept_nowhere(
     tokens = sum(minilm.count_tokens(text) for text in TEXTS)
     assert (reply.usage.prompt_tokens, reply.usage.total_tokens, reply.model) == (tokens, tokens, "minilm")
     assert np.array_equal(np.asarray(one[0].embedding, dtype=np.float32), expected[1])
-    assert sent.headers[IGNORED] == "user"
-    decoded = base64.b64decode(sent.json()["data"][0]["embedding"])
-    assert np.array_equal(np.frombuffer(decoded, dtype="<f4"), expected[0])
-
-
-@needs_embedder
-def test_embedding_ends_where_nobody_waits(minilm: Embedder) -> None:
-    token = CancellationToken()
-    assert embed_texts(TEXTS, minilm, token)[0].shape == (3, 384)
-    token.cancel()
-    with pytest.raises(AnswerCancelledError):
-        embed_texts(TEXTS, minilm, token)
+    assert raw.headers[IGNORED] == "user"
