@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -152,6 +151,10 @@ def _embed_part(
     index: PassageIndex, embedder: Embedder, progress: StageProgress, *, anew: bool, open_blocks: OpenBlocks
 ) -> None:
     info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(index), index.info.contents)
+
+    def here(blocks: Sequence[range], tick: Tick) -> Iterator[StoredVectors]:
+        return (embed_block(index, embedder, block, tick) for block in blocks)
+
     with hold_directory(index.directory) as is_ours:
         if not is_ours:
             remedy = "Wait for it: one process at a time makes the vectors of an index."
@@ -160,7 +163,6 @@ def _embed_part(
             part = _find_part(index.directory, info)
         if anew or part.info.blocks or not has_whole_vectors(index, embedder):
             with open_blocks(index.directory) as elsewhere:
-                here = partial(_embed_here, index, embedder)
                 _embed_missing(part, elsewhere or here, progress)
 
 
@@ -226,12 +228,6 @@ def _count_up(show: Callable[[int], None]) -> Tick:
         show(done)
 
     return tick
-
-
-def _embed_here(
-    index: PassageIndex, embedder: Embedder, blocks: Sequence[range], tick: Tick
-) -> Iterator[StoredVectors]:
-    return (embed_block(index, embedder, block, tick) for block in blocks)
 
 
 def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:

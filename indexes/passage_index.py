@@ -200,7 +200,6 @@ class PassageIndex(Index):
         return list(zip(numbers.tolist(), (steps / 10**DECIMALS).tolist(), strict=True))
 
     def count_passages_with(self, terms: Sequence[str]) -> list[int]:
-        """How many passages have each of some stems."""
         with _explain_damage(self.directory):
             return [self._searcher.doc_freq("body", term) for term in terms]
 

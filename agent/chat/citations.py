@@ -52,7 +52,6 @@ class Source:
 
 
 def cited_sources(answered: TurnResult) -> tuple[Source, ...]:
-    """The passages that an answer cites."""
     return tuple(source for source in shown_sources(answered) if source.cited)
 
 

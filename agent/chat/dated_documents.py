@@ -99,7 +99,6 @@ class DatedItem:
         return str(self.period) if self.written else f"changed on {self.period}"
 
     def describe(self) -> str:
-        """Its name with its date."""
         return f"{self.name} ({self.date_words})" if self.date_words else self.name
 
     def has_words(self, words: str, *texts: str) -> bool:
@@ -123,7 +122,6 @@ class Wanted:
 
     @property
     def is_of_all(self) -> bool:
-        """Whether documents of all kinds are asked for."""
         return "" in _ENDINGS[self.kind]
 
     def fits(self, item: DatedItem) -> bool:
@@ -157,7 +155,6 @@ def list_items(collection: Collection) -> list[DatedItem]:
 
 
 def list_paths(items: Iterable[DatedItem]) -> list[str]:
-    """The documents that these items are of, by their paths."""
     return list(dict.fromkeys(item.path for item in items))
 
 
@@ -172,12 +169,10 @@ def select_items(wanted: Wanted, collection: Collection) -> list[DatedItem]:
 
 
 def order_by_date(items: Iterable[DatedItem]) -> list[DatedItem]:
-    """The items that have a date, the newest first."""
     return sorted((item for item in items if item.order), key=lambda item: (item.order, item.name), reverse=True)
 
 
 def mark_rows(items: Sequence[DatedItem], collection: Collection) -> Rows:
-    """The rows of the index that are passages of these items."""
     rows = np.zeros(len(collection.index), bool)
     rows[np.array([number for item in items for number in item.numbers], dtype=np.int64)] = True
     return rows

@@ -197,7 +197,6 @@ class Terminal:
             self._say(f"(/remember keeps this about you: {' '.join(found)})", "dim")
 
     def do_remember(self, _argument: str) -> None:
-        """Keep what was offered last."""
         if not self.offers:
             raise UsageError("there is nothing to remember", remedy="/about-me add I am vegetarian.")
         for statement in self.offers:
@@ -319,8 +318,6 @@ def _make_prompt(before: Sequence[str]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What `convagent chat` was asked for."""
-
     docs: Path | None = None
     index: Path | None = None
     model: str = "smollm2"

@@ -19,14 +19,9 @@ STEP_MESSAGES = {
 
 
 def describe_call(call: Call) -> str:
-    """A call in a few words."""
     if call.verb == "search":
         return f"searched for “{call.prompt}”, {call.reply}"
     return STEP_MESSAGES.get(call.step, call.step)
-
-
-def ignore_response(_response: Response) -> None:
-    """Do nothing with an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +29,7 @@ class Observer:
     """Whoever waits. Once `token` is cancelled, the next step or sentence raises `AnswerCancelledError`."""
 
     on_call: Listener = ignore_call
-    on_response: ResponseListener = ignore_response  # is handed the answer so far, with each further sentence
+    on_response: ResponseListener = lambda _response: None  # is handed the answer so far, with each further sentence
     token: CancellationToken = field(default_factory=CancellationToken)
 
     def report(self, call: Call) -> None:

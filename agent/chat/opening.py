@@ -76,7 +76,6 @@ class OpeningModels:
         return ModelToCome(self.answering)
 
     def has_failed(self) -> bool:
-        """Whether it is known that the model cannot be opened."""
         return self.answering.done() and self.answering.exception() is not None
 
 

@@ -56,7 +56,6 @@ class CallForwarder:
 
     @contextmanager
     def forward_to(self, observer: Observer) -> Iterator[None]:
-        """Forward to this one until the block ends."""
         self.observer = observer
         try:
             yield

@@ -94,5 +94,4 @@ def reply_to_small_talk(turn: Turn, talk: SmallTalk, collection: Collection, sco
 
 
 def list_questions(turns: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    """The turns that the documents were asked at."""
     return tuple(turn for turn in turns if turn.kind == "question")

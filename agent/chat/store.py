@@ -58,8 +58,6 @@ TurnKind = Literal["question", "greeting", "thanks", "agreement", "farewell", "h
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """One turn of a kept conversation."""
-
     utterance: str
     answered: TurnResult
     kind: TurnKind = "question"
@@ -137,7 +135,6 @@ class Store:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def for_user(self, user: str) -> "Store":
-        """The same store for another of its users."""
         other = copy.copy(self)
         other._user = user
         return other

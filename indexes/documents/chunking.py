@@ -39,8 +39,6 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a document that becomes a passage."""
-
     place: str  # "12-18": the first and the last line; "p3": a page; "items[3]": a path in JSON
     text: str
     headings: tuple[str, ...] = ()  # above it, the outermost first

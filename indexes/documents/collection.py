@@ -54,17 +54,14 @@ class Collection:
         return WholeDocuments(self.index, None if rows is None else tuple(map(int, rows.nonzero()[0])))
 
     def explain_change(self, passage: Passage) -> str:
-        """What became of a cited passage since; "" where it is as it was, or from elsewhere."""
-        if not self.has_file(passage):
+        """What became of a cited passage of this folder since; "" where it is as it was, or from elsewhere."""
+        file = Path(url2pathname(urlsplit(passage.url).path))
+        if not self.is_folder or not file.is_relative_to(self.source):
             return ""
         now = None if self.is_empty else self.index.find(passage.id)
         if now and now.text == passage.text:
             return ""
-        return CHANGED if _find_file(passage).exists() else GONE
-
-    def has_file(self, passage: Passage) -> bool:
-        """Whether a passage is of a file of this folder, which may have changed since."""
-        return self.is_folder and _find_file(passage).is_relative_to(self.source)
+        return CHANGED if file.exists() else GONE
 
     def list_documents(self) -> dict[str, str]:
         """The paths of its documents below the folder, each with the id of the document's first passage."""
@@ -72,10 +69,6 @@ class Collection:
         for id in () if self.is_empty else self.index.get_ids(range(len(self.index))):
             first.setdefault(id.rpartition(":")[0] or id, id)
         return {path: id for path, id in first.items() if self.kept_to is None or path in self.kept_to}
-
-
-def _find_file(passage: Passage) -> Path:
-    return Path(url2pathname(urlsplit(passage.url).path))
 
 
 def name_documents(names: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ import codecs
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from indexes.documents.chunking import Chunk
 from schemas.errors import InvalidInputError, list_with_limit
@@ -42,17 +41,14 @@ class DocumentReader:
 
 def read_as_text(chunk_text: ChunkText) -> ReadDocument:
     """The reading function of a type whose files are text: it decodes them and has `chunk_text` cut them."""
-    return partial(_decode_and_chunk, chunk_text)
 
+    def read(data: bytes) -> ChunkedDocument:
+        text, guessed = decode_text(data)
+        notes = [f"is not UTF-8; read as {guessed}, which is a guess"] if guessed else []
+        title, chunks = chunk_text(text, notes) if text.strip() else ("", ())
+        return ChunkedDocument(title, tuple(chunks), tuple(notes))  # chunking may add notes
 
-def _decode_and_chunk(chunk_text: ChunkText, data: bytes) -> ChunkedDocument:
-    text, guessed = decode_text(data)
-    notes = [f"is not UTF-8; read as {guessed}, which is a guess"] if guessed else []
-    if not text.strip():
-        return ChunkedDocument(notes=tuple(notes))
-    title, chunks = chunk_text(text, notes)
-    found = tuple(chunks)  # may add notes
-    return ChunkedDocument(title, found, tuple(notes))
+    return read
 
 
 def limit_notes(notes: Sequence[str], what: str) -> list[str]:

@@ -107,7 +107,6 @@ class ParseCache:
 
     @contextmanager
     def lock_out_writers(self) -> Iterator[None]:
-        """Within the block, no other process changes the cache."""
         self._database.execute("BEGIN IMMEDIATE")
         try:
             yield

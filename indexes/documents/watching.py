@@ -64,8 +64,6 @@ def _run_meanwhile(
 
 @dataclass(frozen=True, slots=True)
 class SearchableCollection:
-    """A collection with what finds passages in it."""
-
     collection: Collection
     retriever: HybridRetriever
     lacks_vectors: bool  # whether it is searched by words until they are made
@@ -221,8 +219,6 @@ class VectorMaker:
 
     @contextmanager
     def _show_progress(self, _stage: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A `StageProgress` that is shown beside the question."""
-
         def tick(done: int) -> None:
             self.current.show_progress(f"I search by words until all vectors are made: {done} of {total} passages")
 

@@ -92,8 +92,6 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CompressedInfo:
-    """The file of the compressed vectors."""
-
     recipe: str  # what faiss calls it
     bytes: int
     blake2b: str

@@ -270,8 +270,6 @@ def open_index(directory: Path, connect: Connect = ShardsHere) -> Index:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was compared, and found to be as it was built."""
-
     files: int
     bytes: int
     passages: int

@@ -90,11 +90,9 @@ def _checksum(key: bytes, value: bytes) -> bytes:
 MAX_ATTEMPTS, PAUSE = 50, 0.1  # to set a file up, and the seconds between two
 BUSY = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL  # refused because of another process
 
-IsolationLevel = Literal["DEFERRED", "EXCLUSIVE", "IMMEDIATE"] | None
-
 
 def open_database(
-    path: Path | None, wait_seconds: float, isolation_level: IsolationLevel, statements: Sequence[str] = ()
+    path: Path | None, wait_seconds: float, isolation_level: Literal["IMMEDIATE"] | None, statements: Sequence[str] = ()
 ) -> sqlite3.Connection:
     """A connection to a file, made if it is not there, for any thread; without a path, a database in memory.
 

@@ -92,7 +92,6 @@ def to_period(iso: str) -> Period | None:
 
 
 def find_period(text: str, today: date) -> NamedPeriod | None:
-    """The first period that a text names."""
     for found in _PERIOD.finditer(text):
         if period := _read_period(found, today):
             last = max(today, period.last) if found["since"] else period.last

@@ -30,11 +30,7 @@ MAX_LANGUAGES = 3  # installed ones that are looked for together; more take long
 _NO_LANGUAGES = {"osd", "equ"}
 
 
-def ignore_page() -> None:
-    """Do nothing about a page."""
-
-
-page_listener: ContextVar[Callable[[], None]] = ContextVar("page_listener", default=ignore_page)  # told of each page
+page_listener: ContextVar[Callable[[], None]] = ContextVar("page_listener", default=lambda: None)  # told of each page
 
 
 def is_ocr_installed() -> bool:

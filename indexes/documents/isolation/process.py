@@ -107,7 +107,6 @@ class ReadingProcess(AbstractContextManager["ReadingProcess"]):
         self._end_child()
 
     def _end_child(self) -> None:
-        """End the child, even in the middle of a file."""
         child, self._child = self._child, None
         if child:
             child.end()
