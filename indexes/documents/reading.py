@@ -1,6 +1,6 @@
 """Reading a person's own files: bytes from the disk, and passages with ids and titles from the bytes.
 
-`folder.py` finds the files, `readers.py` lists the types, `parse_cache.py` keeps the passages.
+`document_index.py` finds the files, `readers.py` lists the types, `parse_cache.py` keeps the passages.
 """
 
 import hashlib
