@@ -163,11 +163,10 @@ def finish_bed(name: str, benched: BenchedBed, request: BenchRequest) -> Outcome
 def _write_report(benched: BenchedBed) -> Path:
     """The page that shows where the runs differ, turn by turn."""
     folder = benched.bed.folder
-    chosen = _choose_reported(benched)
-    runs, texts = tuple(run.trace for run in chosen.values()), PassageSource(index=folder / INDEX)
-    names, labels = tuple(chosen), folder / QRELS
+    runs = tuple(run.trace for run in _choose_reported(benched).values())
+    texts = PassageSource(index=folder / INDEX)
     return write_report(
-        ReportRequest(runs, folder / TOPICS, folder / REPORT, names, labels, texts=texts, overwrite=True)
+        ReportRequest(runs, folder / TOPICS, folder / REPORT, folder / QRELS, texts=texts, overwrite=True)
     )
 
 

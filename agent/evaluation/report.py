@@ -170,7 +170,7 @@ def open_material(request: ReportRequest) -> Material:
 
 def open_run(path: Path) -> OpenedRun:
     """A run with the trace that stands beside it, or that it is. Raises for a trace that tells of other answers."""
-    name = path.name.removesuffix(".jsonl").removesuffix(".json")
+    name = path.name.removesuffix(".jsonl").removesuffix(".json").removesuffix(".trace")
     if is_trace(path):
         return _read_traced_run(path, name)
     if begins_as_trec_run(read_utf8(path)):
