@@ -524,10 +524,14 @@ def eval_qrecc(
     log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
 
+EQUIVALENCE = Option(None, help="The organisers' file of topics that share a scene. Default: those with the same text.")
+
+
 @eval_app.command("rcd-spans")
 def eval_rcd_spans(
     spans: list[Path] = Argument(help="One file of num<TAB>span, or two to compare."),
     topics: Path = Option(..., "--topics", "-t", help="Topics with their titles."),
+    equivalence: Path | None = EQUIVALENCE,
     per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
@@ -537,7 +541,7 @@ def eval_rcd_spans(
     """
     from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
-    scores = evaluate_spans(spans, topics)
+    scores = evaluate_spans(spans, topics, equivalence)
     measures.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
 
 
@@ -546,6 +550,7 @@ def eval_rcd_passages(
     runs: list[Path] = RUNS,
     qrels: Path = Option(..., help="Relevance labels: num 0 id level."),
     topics: Path | None = Option(None, "--topics", "-t", help="Topics; those of one scene share their labels."),
+    equivalence: Path | None = EQUIVALENCE,
     per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
@@ -555,7 +560,7 @@ def eval_rcd_passages(
     """
     from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
-    scores = evaluate_passages(runs, qrels, topics)
+    scores = evaluate_passages(runs, qrels, topics, equivalence)
     measures.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
 
 

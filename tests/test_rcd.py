@@ -313,6 +313,10 @@ def test_groups_are_judged_as_one(topics: Path, tmp_path: Path) -> None:
     assert swapped.turns["1+2"]["BLEU"] < 1
     assert one.by_turn("Jaccard") == {"1+2": 2 / 4, "3": 0.0}
     assert (swapped.missing, one.missing, one.mean("Jaccard")) == (0, 1, 0.25)
+    scenes = write(tmp_path / "scenes.txt", "# of one scene\n7,2\n3 7\n")
+    assert list(evaluate_spans(files, topics, scenes)[0].turns) == ["1", "2+3"]
+    with pytest.raises(InvalidInputError, match="holds no topic number"):
+        evaluate_spans([], topics, write(tmp_path / "empty", "# nothing\n"))
     with pytest.raises(InvalidInputError, match="no reference span: topic 1"):
         evaluate_spans([], write(tmp_path / "test.xml", TOP))
 

@@ -13,14 +13,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from agent.turn.reading import join_units
+from indexes.documents.reading import parse_document
+
+OWN = Path(__file__).parent / "own_documents.jsonl"
 Span = tuple[int, int]  # characters of a text
 HELD_OUT = 0.1  # share of the documents of each source; of what is most like what people ask, half
 HALF = {"selqa", "qed", "clapnq"}
 LEAST_WORDS, MOST_WORDS = 30, 150  # of a passage
-UNANSWERED = 0.3  # as many examples again are without an answer
-RIVALS = 6  # passages that the one without an answer is chosen from: the one most like the question
+UNANSWERED = 0.8  # as many examples again are without an answer
+RIVALS = 12  # passages that the one without an answer is chosen from: the one most like the question
+OWN_TIMES = 3  # that each question over a person's own documents is learned
 TITLED = 0.5  # of the passages begin with the title of their document
-QUESTIONS_EACH = 8  # of a sentence in QAMR, which has some 35
+QUESTIONS_EACH = 5  # of a sentence in QAMR, which has some 35
 LEAST_QUESTION = 4  # words; shorter ones of QAMR are asked of their sentence alone
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 _WORD = re.compile(r"\w{3,}")
@@ -52,6 +57,16 @@ class Marked:
     exact: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class OwnDocument:
+    """A document of a person as the reader gets it."""
+
+    document: str
+    texts: tuple[str, ...]
+    questions: tuple[dict[str, Any], ...]
+    source: str = "own"
+
+
 def read_examples(data: Path, order: random.Random, *, held_out: bool) -> list[ReadingExample]:
     """All examples that are learned from, or those that are held out, answerable and not."""
     examples: list[ReadingExample] = []
@@ -62,10 +77,11 @@ def read_examples(data: Path, order: random.Random, *, held_out: bool) -> list[R
     for marked in read_clapnq(data / "clapnq"):
         if is_held_out(marked) == held_out:
             examples += _cut(marked, order) if marked.answers else [_cut_empty(marked, order)]
-    return examples
+    own = [each for document in read_own_documents() if is_held_out(document) == held_out for each in _ask(document)]
+    return examples + own * (1 if held_out else OWN_TIMES)
 
 
-def is_held_out(marked: Marked) -> bool:
+def is_held_out(marked: "Marked | OwnDocument") -> bool:
     """Whether nothing is learned from a document, told by its name."""
     number = int(sha256(marked.document.encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
     return number < (0.5 if marked.source in HALF else HELD_OUT)
@@ -152,6 +168,36 @@ def read_clapnq(folder: Path) -> Iterator[Marked]:
         if bool(answers) == asked["answerable"]:
             text = " ".join(sentences)
             yield Marked("clapnq", asked["id"], asked["title"], asked["question"], text, answers, exact=False)
+
+
+def read_own_documents() -> Iterator[OwnDocument]:
+    """Documents as people keep them, made up for this, cut into passages as the program cuts them."""
+    for each in _read_lines(OWN):
+        name = f"{each['title'].replace('/', ' ')}.md"
+        parsed = parse_document(Path(name), name, each["text"].encode())
+        yield OwnDocument(each["title"], tuple(map(join_units, parsed.passages)), tuple(each["questions"]))
+
+
+def _ask(document: OwnDocument) -> Iterator[ReadingExample]:
+    """Each question with the passages that have its answer, and with the two most like it that have none."""
+    for asked in document.questions:
+        wanted, empty = _words(asked["question"]), list[str]()
+        for text in document.texts:
+            answers = tuple(span for answer in asked["answers"] if (span := _find_own(answer, asked, text)))
+            if answers:
+                yield ReadingExample("own", document.document, asked["question"], text, answers)
+            elif not any(_fold(answer) in text for answer in asked["answers"]):
+                empty.append(text)
+        for text in sorted(empty, key=lambda text: -len(wanted & _words(text)))[:2]:
+            yield ReadingExample("own", document.document, asked["question"], text)
+
+
+def _find_own(answer: str, asked: dict[str, Any], text: str) -> Span | None:
+    """An answer where its context stands, if one is given."""
+    context = _fold(asked.get("context", ""))
+    around = text.find(context)
+    start = text.find(_fold(answer), around) if around >= 0 else -1
+    return (start, start + len(_fold(answer))) if start >= 0 else None
 
 
 def split_sentences(text: str) -> list[Span]:

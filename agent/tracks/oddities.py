@@ -18,7 +18,7 @@ from schemas.errors import InvalidInputError
 from schemas.records import Problem
 
 log = logging.getLogger("convagent")
-OddityKind = Literal["unknown field", "number as text", "id as number", "absent field"]
+OddityKind = Literal["unknown field", "number as text", "id as number", "absent field", "no JSON"]
 
 
 @dataclass(frozen=True, slots=True)

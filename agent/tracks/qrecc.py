@@ -71,7 +71,7 @@ class Qrecc(Edition):
     entry_shape = RunEntry
     layout = JSON_ARRAY
     limits = EditionLimits(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")
-    official = OfficialValidator(frozenset())
+    official = OfficialValidator(frozenset({"no JSON"}))
     optional_parts = frozenset({"rewrite", "passages", "answer"})
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from agent.tracks.edition import Edition
-from agent.tracks.lenient_reading import decode_leniently, fit_to_shape, shape_problems
+from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape, shape_problems
 from agent.tracks.oddities import Oddities
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
 from agent.tracks.rules import STRICT, Checks, RunChecker
@@ -161,7 +161,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
 def _find_shape_problems(data: Data | msgspec.Raw, shape: Any, where: str) -> tuple[str, list[Problem]]:
     """The turn id of a part of a file, if it has one, and how the part differs from its shape."""
     try:
-        raw = decode(data)
+        raw = decode_spelling(data, Any, where, Oddities())
     except msgspec.DecodeError as error:
         return "", [Problem(where, f"is not JSON ({error})")]
     turn_id = raw.get("turn_id") if isinstance(raw, dict) else None

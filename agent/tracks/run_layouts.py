@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent.tracks.lenient_reading import fit_to_shape
+from agent.tracks.lenient_reading import decode_spelling, fit_to_shape
 from agent.tracks.oddities import Oddities
 from schemas.records import RunInfo
 from schemas.wire import Data, decode
@@ -50,7 +50,7 @@ class JsonObject:
         try:
             return decode(data, self.shape)
         except msgspec.DecodeError:
-            fields = decode(data, dict[str, msgspec.Raw])
+            fields = decode_spelling(data, dict[str, msgspec.Raw], "$", oddities)
             raw = {name: decode(value) for name, value in fields.items() if name != "turns"}
             raw |= {"turns": decode(fields["turns"], list[msgspec.Raw])} if "turns" in fields else {}
             return msgspec.convert(fit_to_shape(raw, self.shape, "$", oddities), self.shape)
@@ -79,7 +79,7 @@ class JsonRows:
         if self.on_lines:
             rows: list[Any] = bytes(data).splitlines()
         else:
-            rows = decode(data, list[msgspec.Raw])
+            rows = decode_spelling(data, list[msgspec.Raw], "$", oddities)
         return RunInfo(""), (Entry(self.json_path(n), row) for n, row in enumerate(rows) if bytes(row).strip())
 
     def read_first_fields(self, data: Data) -> Mapping[str, msgspec.Raw]:
@@ -96,7 +96,7 @@ RunLayout = JsonObject | JsonRows
 def decode_fields(data: Data, shape: Any) -> Mapping[str, msgspec.Raw]:
     """The fields of an object, or of the first object of a list; none where `data` is not of the shape."""
     try:
-        decoded = decode(data, shape)
+        decoded = decode_spelling(data, shape, "$", Oddities())
     except msgspec.DecodeError:
         return {}
     return decoded if isinstance(decoded, dict) else next(iter(decoded), {})

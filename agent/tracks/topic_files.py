@@ -6,13 +6,13 @@ from typing import Any, get_args
 import msgspec
 
 from agent.tracks.edition import Edition
-from agent.tracks.lenient_reading import convert_to_shape
+from agent.tracks.lenient_reading import convert_to_shape, decode_spelling
 from agent.tracks.oddities import Oddities, report_oddities
 from agent.tracks.registry import load_edition, load_editions
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Topics
-from schemas.wire import Data, decode
+from schemas.wire import Data
 
 
 def read_topics(path: Path) -> Topics:
@@ -28,7 +28,7 @@ def read_topics(path: Path) -> Topics:
 def parse_topics(data: Data, oddities: Oddities) -> Topics:
     """The same of the contents of a file."""
     try:
-        raw = decode(data)
+        raw = decode_spelling(data, Any, "$", oddities)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})", remedy="Is it a topics file?") from error
     form = _find_edition(raw)

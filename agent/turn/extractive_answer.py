@@ -132,9 +132,10 @@ def _drop_redundant(ranked: Sequence[Quote], max_words: int, max_redundancy: flo
 
 
 def _lead_with_best(chosen: Sequence[Quote]) -> list[str]:
-    """The sentences of the best quote, then those of the others in the order of their passages, each once."""
+    """What answers best, what it points back to, then the other quotes in the order of their passages, each once."""
     rest = sorted(chosen[1:], key=lambda quote: (quote.rank, quote.place))
-    return list(dict.fromkeys(text for quote in (*chosen[:1], *rest) for text in quote.texts))
+    first = [quote.lead for quote in chosen[:1] if not any(text.endswith(":") for text in quote.texts)]
+    return list(dict.fromkeys((*first, *(text for quote in (*chosen[:1], *rest) for text in quote.texts))))
 
 
 def _fit(texts: Sequence[str], opening: Sequence[str], tokens: int, tuning: AnswerTuning) -> list[str]:

@@ -31,11 +31,12 @@ def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Read
     """The readings of the statements of a passage, by their places."""
     if passage.language != ENGLISH:
         return {}
-    text, ends = f"{passage.title}:" if passage.title else "", dict[int, tuple[int, int]]()
+    text, ends = join_units(passage), dict[int, tuple[int, int]]()
+    end = len(passage.title) + 1 if passage.title else -1
     for unit in split_units(passage):
-        text = f"{text} {unit.text}" if text else unit.text
+        start, end = end + 1, end + 1 + len(unit.text)
         if unit.is_statement:
-            ends[unit.place] = (len(text) - len(unit.text), len(text))
+            ends[unit.place] = (start, end)
     windows = [(window, _sum_odds(window)) for window in read(question, text)]
     return {
         place: max(
@@ -45,6 +46,12 @@ def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Read
         )
         for place, within in ends.items()
     }
+
+
+def join_units(passage: Passage) -> str:
+    """A passage as it is read: the title, then its units."""
+    opening = [f"{passage.title}:"] if passage.title else []
+    return " ".join([*opening, *(unit.text for unit in split_units(passage))])
 
 
 def _sum_odds(window: Readout) -> Vectors:

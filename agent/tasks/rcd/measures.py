@@ -1,4 +1,4 @@
-"""How good spans and passages of RCD-2020 are. Topics with the same dialogue, of one scene, are judged together.
+"""How good spans and passages of RCD-2020 are. Topics of one scene are judged together.
 
 Sources: the track's page (Jaccard, mean average precision) and the script `equiv_treceval.sh` of its repository; that
 spans are compared by BLEU over character 3-, 4- and 5-grams, longer ones weighing more, is the overview's (FIRE 2020).
@@ -35,23 +35,24 @@ PASSAGE_MEASURES = ("AP", "P@5", "RR")
 LENGTHS = (3, 4, 5)  # of character n-grams; what each weighs is its share of their sum
 
 
-def evaluate_spans(files: Sequence[Path], topics: Path) -> list[Scores]:
+def evaluate_spans(files: Sequence[Path], topics: Path, equivalence: Path | None = None) -> list[Scores]:
     """The measures of each file of spans, a group a turn. Raises `InvalidInputError` where a reference is missing."""
     known = read_topics(topics)
     lacking = [dialogue.id for dialogue in known.dialogues if dialogue.id not in known.references]
     if lacking:
         remedy = "Test topics have no <title>; spans can be judged on topics that have."
         raise InvalidInputError(f"no reference span: topic {', '.join(lacking)}", where=str(topics), remedy=remedy)
-    return [measure_spans(file.name, read_spans(file, known), known) for file in files]
+    groups = known.groups(equivalence)
+    return [measure_spans(file.name, read_spans(file, known), known, groups) for file in files]
 
 
-def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics) -> Scores:
+def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics, groups: Sequence[Group] = ()) -> Scores:
     """The references of a scene are compared with its spans, in the order of the topics."""
     found = {
         "+".join(dialogue.id for dialogue in group): measure_span(
             _join_texts(group, topics.references), _join_texts(group, spans)
         )
-        for group in topics.groups()
+        for group in groups or topics.groups()
     }
     return Scores(name, found, sum(dialogue.id not in spans for dialogue in topics.dialogues))
 
@@ -95,7 +96,9 @@ def _split_words(text: str) -> list[str]:
     return [word for word in stripped if word]
 
 
-def evaluate_passages(runs: Sequence[Path], qrels: Path, topics: Path | None) -> list[Scores]:
+def evaluate_passages(
+    runs: Sequence[Path], qrels: Path, topics: Path | None, equivalence: Path | None = None
+) -> list[Scores]:
     """The measures of each run, in any form that `--ranking` takes, a scene a turn: those of `equiv_treceval.sh`.
 
     What is relevant to any topic of a scene is relevant, with level 1, to its first topic, which stands for it. A scene
@@ -103,7 +106,7 @@ def evaluate_passages(runs: Sequence[Path], qrels: Path, topics: Path | None) ->
     `InvalidInputError` where nothing is relevant, and for a run of other topics.
     """
     judged = read_qrels(qrels)
-    groups = read_topics(topics).groups() if topics else ()
+    groups = read_topics(topics).groups(equivalence) if topics else ()
     scenes = {group[0].id: [dialogue.id for dialogue in group] for group in groups} or {id: [id] for id in judged}
     merged = turns_with_relevant(
         {

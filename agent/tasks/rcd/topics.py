@@ -54,12 +54,28 @@ class RcdTopics:
     dialogues: tuple[Dialogue, ...]
     references: Mapping[str, str]  # the marked spans, where there are any
 
-    def groups(self) -> list[Group]:
-        """The topics, those whose dialogues have the same text together."""
-        found: dict[str, list[Dialogue]] = {}
+    def groups(self, equivalence: Path | None = None) -> list[Group]:
+        """The topics of each scene together: those that the organisers' file joins, or else those of the same text."""
+        scene_of = read_equivalence(equivalence) if equivalence else {each.id: each.text for each in self.dialogues}
+        found: dict[object, list[Dialogue]] = {}
         for dialogue in self.dialogues:
-            found.setdefault(dialogue.text, []).append(dialogue)
+            found.setdefault(scene_of.get(dialogue.id, dialogue.id), []).append(dialogue)
         return [tuple(group) for group in found.values()]
+
+
+def read_equivalence(path: Path) -> dict[str, tuple[str, ...]]:
+    """The scene of each topic number in a file whose lines are numbers of one scene; lines that share one are joined.
+
+    Numbers stand between white space or commas, comments after `#`. Raises `InvalidInputError` where there is none.
+    """
+    scene_of: dict[str, tuple[str, ...]] = {}
+    for line in read_utf8(path).decode("utf-8", "replace").splitlines():
+        numbers = line.partition("#")[0].replace(",", " ").split()
+        joined = tuple(dict.fromkeys(each for number in numbers for each in (*scene_of.get(number, ()), number)))
+        scene_of |= dict.fromkeys(joined, joined)
+    if not scene_of:
+        raise InvalidInputError("holds no topic number", where=str(path), remedy="A line is `27 28` or `27,28`.")
+    return scene_of
 
 
 def read_topics(path: Path) -> RcdTopics:

@@ -25,7 +25,7 @@ RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
 Id = Annotated[NonEmpty, Meta(extra=IS_ID)]
 # Protocol Buffers read the runs of 2023 and 2024: they take numbers as text and do without fields, and refuse the rest.
-PROTOCOL_BUFFERS = OfficialValidator(frozenset({"unknown field", "id as number"}))
+PROTOCOL_BUFFERS = OfficialValidator(frozenset({"unknown field", "id as number", "no JSON"}))
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):

@@ -80,7 +80,9 @@ class Ikat2025(IkatEdition):
     entry_shape = RunEntry
     layout = JSON_LINES
     limits = EditionLimits(together=True)
-    official = OfficialValidator(frozenset({"absent field"}), frozenset({check_citations_listed}), repeated_turns=False)
+    official = OfficialValidator(
+        frozenset({"absent field", "no JSON"}), frozenset({check_citations_listed}), repeated_turns=False
+    )
     optional_parts = frozenset({"rewrite"})
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
