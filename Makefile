@@ -25,7 +25,6 @@ test: $(READY)
 soak: $(READY)
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile many
-	$(BIN)/python -m tests.fuzz --cases 20000
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -8,7 +8,6 @@ import gzip
 import json
 import shutil
 import time
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -24,18 +23,14 @@ from agent.models.protocol import Conversation, Listener, Task
 from agent.models.scripted import Script, ScriptedModel
 from agent.models.wrapper import CachingModel
 from indexes.documents.document_index import open_documents
-from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import VectorCache
 from indexes.storage.cache import Cache
 from schemas.errors import ConvagentError
 from schemas.records import Call, Message
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, no_progress
 from tests.fuzz.byte_damage import damage_byte
-from tests.fuzz.http_bodies import SECONDS, make_request, send
-from tests.serving import serving
 from tests.stand_in import GONE, StandIn, fault, said, standing_in
 from tests.test_embedder import Counted
-from tests.test_index_integrity import NoProgress
 from tests.test_remote import KEY, Question
 from tests.test_store import answered
 
@@ -84,7 +79,7 @@ def use_vectors(folder: Path) -> None:
 
 
 def use_documents(folder: Path) -> None:
-    opened = open_documents(EXAMPLES / "documents", folder, None, lambda _stage, _total: NoProgress())
+    opened = open_documents(EXAMPLES / "documents", folder, None, no_progress)
     assert opened.index.search([("bread", 1.0)], 3)
 
 
@@ -186,18 +181,3 @@ def test_a_server_that_replies_badly_ends_in_an_error_of_ours_or_an_answer(
     for number in range(cases):
         with standing_in() as address:
             assert (number, try_reply(address, number)) == (number, [])
-
-
-@pytest.mark.parametrize("cases", [150, pytest.param(3000, marks=pytest.mark.soak)])
-def test_any_request_is_answered_or_refused(cases: int, tmp_path: Path, example_index: PassageIndex) -> None:
-    """Each gets a reply that the protocol has a name for, and the server goes on, without a traceback."""
-    with serving(example_index.directory, tmp_path, "--model", "none", "--embedder", "none") as server:
-        with server.open_client(timeout=SECONDS, follow_redirects=False) as client:
-            replies = {number: send(client, make_request(number)) for number in range(cases)}
-            assert client.get("/health").status_code == 200
-        assert {number: found for number, (_, found) in replies.items() if found} == {}
-        statuses = Counter(status for status, _ in replies.values())
-        assert server.interrupt() == 0
-        assert server.count_tracebacks() == 0
-    assert {200, 400, 404} <= set(statuses)
-    assert statuses[503] < cases / 10  # the others were looked at

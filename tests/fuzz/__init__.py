@@ -1,4 +1,4 @@
 """Fuzzing: real files, broken at random, given to the commands. Each must end in a clean error or a whole result.
 
-`python -m tests.fuzz --cases 20000` tries as many; `python -m tests.fuzz --seed 1234` tries that one again.
+`tests/test_fuzz.py` tries some dozens, in `make soak` 20,000; a case is known by its number.
 """

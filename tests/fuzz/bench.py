@@ -1,6 +1,5 @@
 """Commands run in this process as the command line runs them: what they say, how they end, how long it may take."""
 
-import faulthandler
 import io
 import signal
 import sys
@@ -73,17 +72,15 @@ def settings(cache: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """What takes longer than `PATIENCE` is interrupted; what cannot even be interrupted ends the process."""
+    """What takes longer than `PATIENCE` is interrupted."""
 
     def late(*_: object) -> None:
         raise HangError(f"still at it after {PATIENCE} seconds")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(PATIENCE)
-    faulthandler.dump_traceback_later(3 * PATIENCE, exit=True, file=sys.__stderr__ or sys.stderr)
     try:
         yield
     finally:
         signal.alarm(0)
-        faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, before)

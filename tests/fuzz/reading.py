@@ -1,6 +1,5 @@
 """Hostile documents given to the reading process, behind a hook that ends it where it reaches for anything else."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,23 +16,21 @@ from tests.fuzz import document_attacks as attacks
 from tests.fuzz.mutators import broken
 
 LIMITS = ReadingLimits(seconds=3, seconds_per_megabyte=1, waiting=20, memory_bytes=1_000_000_000)
-LATE_SECONDS = 30  # beyond what the limits allow: then they are none
 GUARDED = "tests.fuzz.guarded_worker"
 BUGS = "makes its reader"  # fail, crash, or say what makes no sense
 
 
 @dataclass(slots=True)
 class GuardedReader:
-    """Reads documents; what breaks a limit is counted, and anything else that goes wrong is a finding."""
+    """Reads documents; what goes wrong is a finding, unless the document breaks a limit."""
 
     seeds: dict[str, bytes]  # a whole document of each suffix
     reader: ReadingProcess = field(default_factory=lambda: ReadingProcess(LIMITS))
-    stopped: int = 0  # documents that broke a limit
 
     def read(self, suffix: str, data: bytes) -> tuple[int, list[str]]:
         """Read a document: the exit code that a folder of it alone would have, and findings."""
         path = Path(f"/nowhere/a{suffix}")
-        began, started = time.monotonic(), process.MODULE
+        started = process.MODULE
         process.MODULE = GUARDED
         try:
             document = self.reader.parse_document(path, path.name, data)
@@ -41,11 +38,7 @@ class GuardedReader:
             return 4, [] if error.what else ["is missing something unnamed"]
         finally:
             process.MODULE = started
-        took = time.monotonic() - began
-        self.stopped += document.broke_reader
         found = [f"{suffix} of {len(data)} bytes {problem}" for problem in _judge(document)]
-        if took > LIMITS.compute_seconds(len(data)) * LIMITS.waiting + LATE_SECONDS:
-            found.append(f"{suffix} of {len(data)} bytes hangs: {took:.0f} seconds")
         return 0 if document.passages else 5, found
 
     def make_document(self, rng: Random) -> attacks.Attack:
@@ -58,7 +51,7 @@ class GuardedReader:
             return attacks.repeat_unit(rng)
         if ways < 8:
             return attacks.attack_archive(rng, self.seeds)
-        return rng.choice((attacks.attack_pdf, attacks.attack_mail, attacks.attack_rtf, attacks.grow_json))(rng)
+        return rng.choice((attacks.attack_pdf, attacks.attack_mail))(rng)
 
 
 def _judge(document: ParsedDocument) -> Iterator[str]:

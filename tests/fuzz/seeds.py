@@ -2,16 +2,15 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.conftest import EXAMPLES
+from tests.fuzz.bench import call
 from tests.test_rcd import TOPICS as DIALOGUES
 from tests.test_topics import EDITIONS as TOPICS
 
 EDITIONS = tuple(TOPICS)
 ENDINGS = {"ikat-2025": ".jsonl"}
-Invoke = Callable[..., object]
 TRUTH = {"Truth_rewrite": "Is rye bread gluten free?", "Truth_passages": ["p:1"], "Truth_answer": "It is not."}
 LABELS = {  # by file
     "qrels.txt": [f"0_{turn} 0 p:{n} {n % 3}" for turn in (1, 2) for n in range(9)],
@@ -30,8 +29,13 @@ def name_files(edition: str) -> dict[str, str]:
     return {"edition": edition, "ending": ending, "topics": f"{edition}.json", "run": run, "trace": trace, "trec": trec}
 
 
-def plant(seeds: Path, invoke: Invoke) -> None:
-    """All seeds in a directory; `invoke` runs a command, and raises where it fails."""
+def plant(seeds: Path) -> None:
+    """All seeds in a directory."""
+
+    def invoke(*arguments: object) -> None:
+        ended = call(*arguments)
+        assert (ended.code, ended.crash) == (0, ""), ended.err
+
     for name, lines in (LABELS | _write_passages()).items():
         (seeds / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     (seeds / "rcd.xml").write_text(DIALOGUES, encoding="utf-8")

@@ -8,14 +8,11 @@ time, as on one machine. The product knows nothing of it: the classes are patche
 """
 
 import hashlib
-import importlib.abc
-import importlib.machinery
+import importlib
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
-from types import ModuleType
 from typing import Any
 
 E = 1e-3
@@ -35,97 +32,57 @@ def noise(size: int, *decided_by: object) -> Any:
     return np.random.default_rng(int.from_bytes(digest, "big")).normal(0.0, E, size)
 
 
-def jittered_score(score: Callable[..., list[float]]) -> Callable[..., list[float]]:
-    @wraps(score)
-    def wrapper(context: Any, candidates: Sequence[Sequence[int]]) -> list[float]:
-        exact = score(context, candidates)
-        if not seed():
-            return exact
-        read = hash(tuple(context._tokens))  # of integers: the same in every process
-        return [float(value * (1 + noise(1, read, list(c))[0])) for value, c in zip(exact, candidates, strict=True)]
-
-    return wrapper
+# Each takes the method that it stands for, and what that is called with.
 
 
-def jittered_ask(ask: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(ask)
-    def wrapper(model: Any, conversation: Any, task: Any, *more: Any) -> Any:
-        if seed() and task.seed is not None:
-            task = replace(task, seed=task.seed + seed() * SEEDS)
-        return ask(model, conversation, task, *more)
-
-    return wrapper
+def score(exact: Callable[..., list[float]], context: Any, candidates: Sequence[Sequence[int]]) -> list[float]:
+    read = hash(tuple(context._tokens))  # of integers: the same in every process
+    scores = exact(context, candidates)
+    return [float(value * (1 + noise(1, read, list(c))[0])) for value, c in zip(scores, candidates, strict=True)]
 
 
-def jittered_embed(embed: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(embed)
-    def wrapper(model: Any, texts: Sequence[str]) -> Any:
-        import numpy as np
-
-        vectors = embed(model, texts)
-        if seed():
-            for row, text in zip(vectors, texts, strict=True):
-                row += noise(len(row), text)
-            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return vectors
-
-    return wrapper
+def ask(exact: Callable[..., Any], model: Any, conversation: Any, task: Any, *more: Any) -> Any:
+    if task.seed is not None:
+        task = replace(task, seed=task.seed + seed() * SEEDS)
+    return exact(model, conversation, task, *more)
 
 
-def jittered_states(compute: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(compute)
-    def wrapper(encoder: Any, tokens: Sequence[int]) -> Any:
-        import numpy as np
+def embed(exact: Callable[..., Any], model: Any, texts: Sequence[str]) -> Any:
+    import numpy as np
 
-        states = compute(encoder, tokens)
-        if seed():
-            lengths = np.linalg.norm(states, axis=1, keepdims=True)
-            states += noise(states.size, tuple(tokens)).reshape(states.shape) * lengths
-        return states
-
-    return wrapper
+    vectors = exact(model, texts)
+    for row, text in zip(vectors, texts, strict=True):
+        row += noise(len(row), text)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
-# What is patched: module, class, method and what wraps it.
-PATCHES: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
-    ("agent.models.local.kv_cache", "KvCache", "score", jittered_score),
-    ("agent.models.local.llama_cpp", "LlamaCppModel", "ask", jittered_ask),
-    ("agent.models.embedding.llama_cpp", "LlamaCppEmbedder", "embed", jittered_embed),
-    ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", "compute_states", jittered_states),
+def compute_states(exact: Callable[..., Any], encoder: Any, tokens: Sequence[int]) -> Any:
+    import numpy as np
+
+    states = exact(encoder, tokens)
+    lengths = np.linalg.norm(states, axis=1, keepdims=True)
+    states += noise(states.size, tuple(tokens)).reshape(states.shape) * lengths
+    return states
+
+
+PATCHES: tuple[tuple[str, str, Callable[..., Any]], ...] = (  # module, class, and the method of that name
+    ("agent.models.local.kv_cache", "KvCache", score),
+    ("agent.models.local.llama_cpp", "LlamaCppModel", ask),
+    ("agent.models.embedding.llama_cpp", "LlamaCppEmbedder", embed),
+    ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", compute_states),
 )
 
 
-def patch(module: ModuleType) -> None:
-    """Wrap what this module has of `PATCHES`."""
-    for name, owner, method, wrap in PATCHES:
-        if name == module.__name__:
-            cls = getattr(module, owner)
-            setattr(cls, method, wrap(getattr(cls, method)))
-
-
-class _Patching(importlib.abc.MetaPathFinder):
-    """Patches a module as it is imported."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if name not in {patched for patched, *_ in PATCHES}:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        loader: Any = spec and spec.loader
-        if not spec or not loader:
-            return None
-        execute = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            patch(module)
-
-        loader.exec_module = exec_module
-        return spec
-
-
 def install() -> None:
-    """From now on, in this process: modules are patched as they are imported, or at once where they are already."""
-    sys.meta_path.insert(0, _Patching())
-    for name in dict.fromkeys(name for name, *_ in PATCHES):
-        if name in sys.modules:  # a test module may name one of their constants
-            patch(sys.modules[name])
+    """From now on, in this process."""
+    for module, owner, jittered in PATCHES:
+        cls, name = getattr(importlib.import_module(module), owner), jittered.__name__
+        setattr(cls, name, _wrap(getattr(cls, name), jittered))
+
+
+def _wrap(exact: Callable[..., Any], jittered: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(exact)
+    def wrapper(*arguments: Any) -> Any:
+        return jittered(exact, *arguments) if seed() else exact(*arguments)
+
+    return wrapper
