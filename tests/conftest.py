@@ -3,7 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,6 @@ HOOKS = {"PYTHONPATH": str(ROOT / "tests" / "hooks")}  # for a process that a te
 OFFLINE = HOOKS | {"NO_NETWORK": "1"}  # such a process ends when it tries to reach more than loopback
 STORY_JITTERS = (1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3)))  # what a story is told under
 DATA = ROOT.parent / "shared" / "data"
-SHARED = DATA / "ikat"
 NOT_AT_HAND = "the tracks' own files are not at hand (../shared/data)"
 SESSION_SETTINGS = {"CONVAGENT_CACHE", THREADS}  # of the processes that a test starts, too
 PATIENCE = 600  # seconds until what is waited for counts as never coming, on a machine that is busy
@@ -145,6 +145,11 @@ def example_runs(tmp_path_factory: pytest.TempPathFactory, example_index: Passag
     return folder
 
 
+def no_progress(_doing: str, _total: int) -> AbstractContextManager[Callable[[int], None]]:
+    """A progress bar that shows nothing."""
+    return nullcontext(lambda _done: None)
+
+
 def read_cases(name: str) -> Any:
     """A table of `tests/cases`."""
     return json.loads((ROOT / "tests" / "cases" / f"{name}.json").read_text(encoding="utf-8"))
@@ -156,15 +161,6 @@ def shared_file(*parts: str) -> Path:
     if not path.exists():
         pytest.skip(NOT_AT_HAND)
     return path
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What is skipped for want of the tracks' files is one line of the summary, wherever it was asked for."""
-    report = yield
-    if isinstance(report.longrepr, tuple) and report.longrepr[2].endswith(NOT_AT_HAND):
-        report.longrepr = (str(ROOT / "tests" / "conftest.py"), 1, report.longrepr[2])
-    return report
 
 
 @pytest.fixture(scope="session")

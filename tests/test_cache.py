@@ -3,16 +3,15 @@
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from agent.models.protocol import Conversation, Listener, Reply, Task, TextListener
+from agent.models.protocol import Conversation, Reply, Task, TextListener
 from agent.models.scripted import Script, ScriptedModel
 from agent.models.wrapper import MAX_ATTEMPTS, CachingModel
 from indexes.storage.cache import Cache
@@ -23,18 +22,16 @@ from tests.conftest import PATIENCE
 
 TALK = Conversation("Be brief.", (Message("user", "Which bread can I eat?"),))
 HYDE = Task("hyde", max_tokens=20)
+CHANGES: tuple[dict[str, Any], ...] = ({"instruction": "Now."}, {"opening": "It"}, {"max_tokens": 21}, {"seed": 0})
 
 
 class TextReply(msgspec.Struct):
     text: str = ""
 
 
-def scripted(**script: object) -> Callable[[Listener], ScriptedModel]:
-    return lambda listen: ScriptedModel(msgspec.convert(script, Script), listen)
-
-
 def remembering(path: Path | None, calls: list[Call], **script: object) -> CachingModel:
-    return CachingModel(scripted(**script), calls.append, Cache(path), "1")
+    opened = partial(ScriptedModel, msgspec.convert(script, Script))
+    return CachingModel(opened, calls.append, Cache(path), "1")
 
 
 def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
@@ -52,26 +49,21 @@ def test_the_same_is_never_asked_twice(tmp_path: Path) -> None:
     assert all(call.from_cache for call in calls[3:])
 
 
-OTHERS = [
-    (replace(TALK, system="Be long."), HYDE),
-    (replace(TALK, messages=(*TALK.messages, *TALK.messages)), HYDE),
-    (TALK, replace(HYDE, instruction="Now.")),
-    (TALK, replace(HYDE, opening="It")),
-    (TALK, replace(HYDE, max_tokens=21)),
-    (TALK, replace(HYDE, seed=0)),
-]
-
-
 def test_whatever_decides_a_reply_is_part_of_what_it_is_kept_by(tmp_path: Path) -> None:
-    replies = [str(number) for number in range(len(OTHERS) + 1)]
+    asked = [
+        (TALK, HYDE),
+        (replace(TALK, system="Be long."), HYDE),
+        (replace(TALK, messages=(*TALK.messages, *TALK.messages)), HYDE),
+        *((TALK, replace(HYDE, **changed)) for changed in CHANGES),
+    ]
+    replies = [str(number) for number in range(len(asked))]
     model = remembering(tmp_path / "replies.sqlite", [], ask={"hyde": replies})
     for _ in range(2):
-        assert [model.ask(*asked, str) for asked in [(TALK, HYDE), *OTHERS]] == replies
+        assert [model.ask(*each, str) for each in asked] == replies
     for name, way in (("a", "1"), ("b", "1"), ("a", "2")):  # of another model, or in another way
         calls: list[Call] = []
-        script = Script(ask={"hyde": [name]})
-        cache = Cache(tmp_path / "replies.sqlite")
-        caching = CachingModel(partial(ScriptedModel, script, digest=name), calls.append, cache, way)
+        opened = partial(ScriptedModel, Script(ask={"hyde": [name]}), digest=name)
+        caching = CachingModel(opened, calls.append, Cache(tmp_path / "replies.sqlite"), way)
         assert (caching.ask(TALK, HYDE, str), calls[0].from_cache) == (name, False)
 
 
@@ -88,11 +80,8 @@ def test_two_processes_use_one_file(tmp_path: Path) -> None:
     started = [subprocess.Popen(call, stderr=pipe, text=True) for call in calls]
     assert [process.communicate(timeout=PATIENCE)[1] for process in started] == ["", ""]
     cache = Cache(path)
-    assert all(
-        cache.get([key]) == {key: name * 100}
-        for name in (b"a", b"b")
-        for key in (name + str(n).encode() for n in range(300))
-    )
+    keys = {name + str(n).encode(): name * 100 for name in (b"a", b"b") for n in range(300)}
+    assert cache.get(list(keys)) == keys
     assert cache.get([b"both"])[b"both"] in (b"a", b"b")
 
 
@@ -120,34 +109,27 @@ def test_a_file_that_is_no_cache_is_done_without(tmp_path: Path, caplog: pytest.
 
 
 class Stubborn(ScriptedModel):
-    """Gives no reply of the asked form until it was asked often enough."""
-
-    seeds: list[int | None]
-    gives_in: int
+    """Never gives a reply of the asked form."""
 
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
     ) -> Reply:
-        self.seeds.append(task.seed)
-        if len(self.seeds) < self.gives_in:
-            raise ModelReplyError("cut off")
-        return reply()
+        SEEDS.append(task.seed)
+        raise ModelReplyError("cut off")
 
 
-def ask_stubborn(gives_in: int) -> list[int | None]:
-    """The seeds with which it is asked."""
-    model = Stubborn(Script(), lambda _call: None)
-    model.seeds, model.gives_in = [], gives_in
-    with suppress(ModelReplyError):
-        assert CachingModel(lambda _: model, print, Cache(None), "").ask(TALK, HYDE, TextReply) == TextReply()
-    return model.seeds
+SEEDS: list[int | None] = []  # with which a stubborn model is asked
 
 
 def test_a_reply_that_is_none_is_asked_for_again_with_other_seeds() -> None:
-    seeds = ask_stubborn(MAX_ATTEMPTS)
-    assert seeds[0] is None
-    assert len(set(seeds)) == MAX_ATTEMPTS
-    assert ask_stubborn(MAX_ATTEMPTS) == ask_stubborn(100) == seeds  # a run repeats itself, and patience has an end
+    """The same ones each time, as a run repeats itself; and patience has an end."""
+    model = CachingModel(partial(Stubborn, Script()), print, Cache(None), "")
+    for _ in range(2):
+        with pytest.raises(ModelReplyError):
+            model.ask(TALK, HYDE, TextReply)
+    seeds = SEEDS[:MAX_ATTEMPTS]
+    assert seeds * 2 == SEEDS
+    assert (seeds[0], len(set(seeds))) == (None, MAX_ATTEMPTS)
 
 
 def test_a_cache_that_is_opened_again_keeps_the_locks_of_the_first(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from indexes.passage_index import PassageIndex
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder
 from tests.processes import environment, names, run, signalled, start, write_passages
@@ -118,41 +116,6 @@ def test_a_limit_on_files(command: Command, here: Path, out: Path) -> None:
     check_untouched(command, here, out, result)
 
 
-@contextmanager
-def mounted(out: Path, size: str) -> Iterator[Path]:
-    """A small disk of its own, with what is in `out`."""
-    place = out.with_name("disk")
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        yield Path(shutil.copytree(out, place / "out"))
-    finally:
-        subprocess.run(["umount", place], check=True)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("fault", ["full", "read-only"])
-@EVERY
-def test_a_disk_that_takes_nothing(command: Command, fault: str, here: Path, out: Path) -> None:
-    """Root writes everywhere but on a full disk, and on one that is mounted to be read."""
-    with mounted(out, "8m") as disk:
-        if fault == "full":
-            with (disk.parent / "ballast").open("wb", buffering=0) as ballast, suppress(OSError):
-                while ballast.write(b"x" * 4096):
-                    pass
-        else:
-            subprocess.run(["mount", "-o", "remount,ro", disk.parent], check=True)
-        result = run(*command.arguments(here, disk))
-        assert result.returncode == 6, result.stderr
-        told = ("No space left", "Is the disk full?") if fault == "full" else ("written",)
-        assert any(each in result.stderr for each in told), result.stderr
-        check_untouched(command, here, disk, result)
-
-
 @EVERY
 def test_a_directory_in_the_way(command: Command, here: Path, out: Path) -> None:
     """Also of an index: a folder of something else is not replaced by one, whatever is overwritten."""
@@ -166,13 +129,13 @@ def test_a_directory_in_the_way(command: Command, here: Path, out: Path) -> None
     assert names(out) == names(here / "before")
 
 
-SIGNALS = [
-    ("SIGINT", 130, "interrupted"),
-    pytest.param("SIGTERM", 143, "terminated", marks=pytest.mark.soak),
-]
+SIGNALS = pytest.mark.parametrize(
+    ("sent", "code", "told"),
+    [("SIGINT", 130, "interrupted"), pytest.param("SIGTERM", 143, "terminated", marks=pytest.mark.soak)],
+)
 
 
-@pytest.mark.parametrize(("sent", "code", "told"), SIGNALS)
+@SIGNALS
 @EVERY
 def test_a_signal_while_writing(command: Command, sent: str, code: int, told: str, here: Path, out: Path) -> None:
     result = signalled(1, sent, out, *command.arguments(here, out))
@@ -181,59 +144,37 @@ def test_a_signal_while_writing(command: Command, sent: str, code: int, told: st
     check_untouched(command, here, out, result)
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.soak)]
-)
-def test_a_signal_while_answering_costs_one_turn_at_most(sent: int, code: int, here: Path, tmp_path: Path) -> None:
-    whole, place = here / "run.json", tmp_path / "place"
-    place.mkdir()
-    call = [part.replace("--overwrite", "--resume") for part in COMMANDS["answer"].arguments(here, place)]
-    trace = place / "run.trace.jsonl"
+@SIGNALS
+def test_a_signal_while_answering_costs_one_turn_at_most(
+    sent: str, code: int, told: str, here: Path, tmp_path: Path
+) -> None:
+    call = [part.replace("--overwrite", "--resume") for part in COMMANDS["answer"].arguments(here, tmp_path)]
+    trace = tmp_path / "run.trace.jsonl"
     with start(*call) as process:
         while not (trace.exists() and trace.read_bytes().count(b"\n") > 2):
             assert process.poll() is None
             time.sleep(0.001)
-        process.send_signal(sent)
+        process.send_signal(signal.Signals[sent])
         _, error = process.communicate(timeout=PATIENCE)
-    assert process.returncode == code
+    assert (process.returncode, f"convagent: {told}" in error, "Traceback" in error) == (code, True, False)
     assert "what was answered is kept, and the same command with --resume goes on" in error
-    assert "Traceback" not in error
-    assert names(place) == {trace.name}
+    assert names(tmp_path) == {trace.name}
     kept = trace.read_bytes()
     assert kept.endswith(b"\n")
     result = run(*call)
     turns = kept.count(b"\n") - 1
     assert f"({turns} of them from the trace)" in result.stderr
     assert trace.read_bytes().startswith(kept)
-    assert (place / "run.json").read_bytes() == whole.read_bytes()
-
-
-@pytest.mark.soak
-def test_a_run_that_met_a_full_disk_goes_on(here: Path, tmp_path: Path) -> None:
-    """At every size at which the disk may have been full: the trace's first line, within a turn, the run itself."""
-    whole, place = here / "run.json", tmp_path / "place"
-    place.mkdir()
-    call = [part.replace("--overwrite", "--resume") for part in COMMANDS["answer"].arguments(here, place)]
-    size = (here / "run.trace.jsonl").stat().st_size
-    for limit in (500, size // 3, size // 2):
-        result = run(*call, before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)))
-        assert result.returncode == 6
-        assert "run.trace.jsonl: could not be written (File too large)\n  What was answered is kept." in result.stderr
-        assert "Traceback" not in result.stderr
-        assert names(place) == {"run.trace.jsonl"}
-    assert run(*call).returncode == 0
-    assert (place / "run.json").read_bytes() == whole.read_bytes()
+    assert (tmp_path / "run.json").read_bytes() == (here / "run.json").read_bytes()
 
 
 # Pipes
 
 READ = [
     "-q answer {here}/topics.json -i {here}/index -m none --embedder none -o - --trace {out}/trace.jsonl",
-    "search {here}/index bread --embedder none",
     "search {here}/index bread --embedder none -k 50 --json",
     "show {here}/run.trace.jsonl",
     "index info {here}/index",
-    "prompts",
     "validate {here}/run.json -t {here}/topics.json",
     "eval search {here}/run.json -t {here}/topics.json",
 ]
@@ -260,15 +201,3 @@ def test_a_device_is_not_replaced_by_a_file(here: Path) -> None:
     result = run("convert", here / "run.json", "-o", "/dev/null", "--overwrite")
     assert (result.returncode, "/dev/null: is no ordinary file" in result.stderr) == (2, True)
     assert Path("/dev/null").is_char_device()
-
-
-def test_an_index_goes_where_its_link_points(tmp_path: Path) -> None:
-    passages = write_passages(tmp_path / "birch.jsonl", "birch", 20)
-    (tmp_path / "far").mkdir()
-    (tmp_path / "index").symlink_to("far/index")
-    for _ in range(2):
-        built = run("index", "build", passages, "-o", tmp_path / "index", "--embedder", "none", "--overwrite")
-        assert built.returncode == 0, built.stderr
-    assert (tmp_path / "index").is_symlink()
-    assert names(tmp_path / "far") == {"index"}
-    assert len(PassageIndex(tmp_path / "index")) == 20

@@ -32,13 +32,10 @@ QUESTION = "Are oats free of gluten?"
 
 
 @needs_model
-@pytest.mark.parametrize("text", HOSTILE)
-def test_no_text_becomes_a_marker_of_the_model(text: str, smollm2: Any) -> None:
-    control = {smollm2._tokenize(Piece(marker, from_template=True))[0] for marker in MARKERS}
-    assert not control & set(smollm2._tokenize(Piece(text, from_template=False)))
-
-
-MARKERS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
+def test_no_text_becomes_a_marker_of_the_model(smollm2: Any) -> None:
+    markers = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
+    control = {smollm2._tokenize(Piece(marker, from_template=True))[0] for marker in markers}
+    assert [text for text in HOSTILE if control & set(smollm2._tokenize(Piece(text, from_template=False)))] == []
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -25,7 +25,6 @@ from indexes.documents.reading import ParsedDocument
 from indexes.index_vectors import PART_FILE, PART_INFO_FILE
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
-from indexes.storage.atomic_files import write_file_atomically
 from tests.conftest import EXAMPLES, PATIENCE, needs_embedder
 from tests.processes import TREES, killed_after, names, run, signalled, start, write_passages, write_script
 
@@ -167,51 +166,6 @@ def test_killed_reading_of_documents_goes_on_and_loses_nothing(kills: int, tmp_p
     while list(temporary.iterdir()):  # each reading process ends with its program, and clears away after itself
         assert time.monotonic() < until
         time.sleep(0.05)
-
-
-def test_who_is_killed_while_it_ends_its_reader_leaves_no_temporary_file(tmp_path: Path) -> None:
-    """Killed just before it clears away for the second time, when the reader cannot do so any more."""
-    folder, temporary = write_documents(tmp_path / "notes", 3), tmp_path / "temporary"
-    temporary.mkdir()
-    call = ("chat", "--docs", folder, "-m", "none", "--embedder", "none", "--incognito")
-    set_up = {"TMPDIR": str(temporary), "CONVAGENT_CACHE": str(tmp_path / "cache")}
-    killed = signalled(2, "SIGKILL", temporary, *call, events="shutil.rmtree", **set_up)
-    assert killed.returncode == -9, killed.stderr
-    assert names(temporary) == set()
-
-
-def test_two_processes_on_one_trace_are_one_too_many(example_index: PassageIndex, tmp_path: Path) -> None:
-    """The second is told so; the first goes on as if nothing were."""
-    task = Task("none", example_index.directory, tmp_path / "place", tmp_path / "cache")
-    trace = task.place / "run.trace.jsonl"
-    with start(*task.call()) as first:
-        while not (trace.exists() and trace.stat().st_size):
-            assert first.poll() is None
-            time.sleep(0.001)
-        first.send_signal(signal.SIGSTOP)  # SIGSTOP: it holds the trace for as long as is needed
-        second = run(*task.call("--resume"))
-        first.send_signal(signal.SIGCONT)
-        first.communicate(timeout=PATIENCE)
-    assert second.returncode == 2
-    assert "run.trace.jsonl: another process is writing this trace\n  Wait for it" in second.stderr
-    assert first.returncode == 0
-    assert names(task.place) == MADE
-
-
-def test_what_another_process_is_making_is_left_alone(tmp_path: Path) -> None:
-    """Leftovers are told from work in hand by who holds them, and other names are nobody's."""
-    theirs = tmp_path / ".run.json.tmp"
-    theirs.write_text("a person's own")
-    (tmp_path / ".run.json.0123abcd.tmp").write_text("half")
-
-    def write(temporary: Path) -> None:
-        temporary.write_text("first")
-        write_file_atomically(tmp_path / "run.json", lambda other: other.write_text("second"))
-        assert temporary.read_text() == "first"
-
-    write_file_atomically(tmp_path / "run.json", write)
-    assert (tmp_path / "run.json").read_text() == "first"
-    assert names(tmp_path) == {"run.json", theirs.name}
 
 
 def contents(index: Path) -> Sequence[bytes]:

@@ -26,6 +26,7 @@ DOCUMENTS: dict[str, list[str]] = CASES["documents"]
 QUESTIONS = CASES["questions"]
 # Each has a word that some document has, and nothing more.
 UNANSWERED = CASES["unanswered"]
+Folder = tuple[PassageIndex, Path]
 
 
 def open_folder(folder: Path, languages: list[str], embedder: Embedder | None = None) -> PassageIndex:
@@ -44,71 +45,57 @@ def ask(index: PassageIndex, folder: Path, question: str, embedder: Embedder | N
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[PassageIndex, Path]:
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     """A folder with documents in every language, without vectors."""
     folder = tmp_path_factory.mktemp("languages") / "notes"
     return open_folder(folder, list(DOCUMENTS)), folder
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory, minilm: Embedder) -> tuple[PassageIndex, Path]:
+def embedded(tmp_path_factory: pytest.TempPathFactory, minilm: Embedder) -> Folder:
     """The same with vectors."""
     folder = tmp_path_factory.mktemp("languages") / "notes"
     return open_folder(folder, list(DOCUMENTS), minilm), folder
 
 
+def check_answer(answered: TurnResult, language: str, expected: str) -> None:
+    first = next(sentence for sentence in answered.response.sentences if sentence.passage_ids)
+    assert expected in first.text
+    assert all(id.startswith(language) for id in first.passage_ids)
+    assert not says_not_found(answered.response)
+
+
+def test_inflected_words_find_the_document(everything: Folder) -> None:
+    for language, question, expected in QUESTIONS:
+        check_answer(ask(*everything, question), language, expected)
+
+
 @needs_embedder
-@pytest.mark.parametrize(("language", "question", "expected"), QUESTIONS)
-def test_inflected_words_find_the_document_by_words_and_beside_an_english_model(
-    everything: tuple[PassageIndex, Path],
-    embedded: tuple[PassageIndex, Path],
-    minilm: Embedder,
-    language: str,
-    question: str,
-    expected: str,
-) -> None:
-    for answered in (ask(*everything, question), ask(*embedded, question, minilm)):
-        first = next(sentence for sentence in answered.response.sentences if sentence.passage_ids)
-        assert expected in first.text
-        assert all(id.startswith(language) for id in first.passage_ids)
-        assert not says_not_found(answered.response)
+def test_inflected_words_find_the_document_beside_an_english_model(embedded: Folder, minilm: Embedder) -> None:
+    """Nor does it take any sentence for an answer."""
+    for language, question, expected in QUESTIONS:
+        check_answer(ask(*embedded, question, minilm), language, expected)
+    for language in ("de", "fr"):
+        assert says_not_found(ask(*embedded, UNANSWERED[language], minilm).response)
 
 
 @pytest.mark.parametrize("language", UNANSWERED)
-def test_that_nothing_was_found_is_said_in_the_language_of_the_question(
-    everything: tuple[PassageIndex, Path], language: str
-) -> None:
+def test_that_nothing_was_found_is_said_in_the_language_of_the_question(everything: Folder, language: str) -> None:
     response = ask(*everything, UNANSWERED[language]).response
     assert response.sentences[0] == Sentence(SENTENCES[language].not_found, ())
     assert says_not_found(response)
     assert strip_not_found(response.text) == response.cited_text != ""
 
 
-@needs_embedder
-@pytest.mark.parametrize("language", ["de", "fr"])
-def test_an_english_model_does_not_take_any_sentence_for_an_answer(
-    embedded: tuple[PassageIndex, Path], minilm: Embedder, language: str
-) -> None:
-    assert says_not_found(ask(*embedded, UNANSWERED[language], minilm).response)
-
-
-def test_a_folder_in_english_is_indexed_as_passages_are(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "bread.md").write_text("# Bread\n\nThe rye bread of the Müllers keeps for nine days.\n")
-    index = open_documents(folder, tmp_path / "cache", None, stage_progress).index
-    assert (index.info.analyzer, index.languages) == (ANALYZER, ("en",))
-    assert index.weigh([("Müllers' breads 鍵", 1.0)]) == {"muller": 1.0, "bread": 1.0, "鍵": 1.0}
-    (hit,) = index.search([("keeping breads", 1.0)], 5)
-    (passage,) = index.read([hit.id])
-    assert passage.language == "en"
-
-
 def test_a_document_in_another_language_joins_a_folder_in_english(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
-    (folder / "bread.md").write_text("# Bread\n\nThe rye bread keeps for nine days. It is baked on Fridays.\n")
-    assert open_documents(folder, tmp_path / "cache", None, stage_progress).index.languages == ("en",)
+    (folder / "bread.md").write_text(
+        "# Bread\n\nThe rye bread of the Müllers keeps for nine days. It is baked on Fridays.\n"
+    )
+    index = open_documents(folder, tmp_path / "cache", None, stage_progress).index
+    assert (index.info.analyzer, index.languages) == (ANALYZER, ("en",))
+    assert index.weigh([("Müllers' breads 鍵", 1.0)]) == {"muller": 1.0, "bread": 1.0, "鍵": 1.0}
     (folder / "miete.md").write_text(DOCUMENTS["de"][1])
     index = open_documents(folder, tmp_path / "cache", None, stage_progress).index
     assert index.languages == ("de", "en")
@@ -120,14 +107,10 @@ def test_a_document_in_another_language_joins_a_folder_in_english(tmp_path: Path
         assert index.search([(question, 1.0)], 1)[0].id.startswith(document)
 
 
-@pytest.mark.parametrize("language", DOCUMENTS)
-def test_the_language_of_a_document_is_found(language: str) -> None:
-    assert [find_document_language([text]) for text in DOCUMENTS[language]] == [language] * 2
-
-
-@pytest.mark.parametrize(("text", "language"), CASES["unsure"])
-def test_a_document_is_in_english_unless_another_language_is_sure(text: str, language: str) -> None:
-    assert find_document_language([text]) == language
+def test_the_language_of_a_document_is_found_and_english_where_none_is_sure() -> None:
+    for language, texts in DOCUMENTS.items():
+        assert [find_document_language([text]) for text in texts] == [language] * 2
+    assert [[text, find_document_language([text])] for text, _ in CASES["unsure"]] == CASES["unsure"]
 
 
 def test_every_language_can_be_analysed() -> None:
@@ -138,9 +121,9 @@ def test_every_language_can_be_analysed() -> None:
     assert set(KNOWN) <= dict(rank_languages("Text", KNOWN)).keys()
 
 
-@pytest.mark.parametrize(("question", "language"), CASES["questions_alone"])
-def test_the_language_of_a_question_is_found_where_it_is_sure(question: str, language: str) -> None:
-    assert find_question_language(question) == language
+def test_the_language_of_a_question_is_found_where_it_is_sure() -> None:
+    asked = CASES["questions_alone"]
+    assert [[question, find_question_language(question)] for question, _ in asked] == asked
 
 
 def test_stems_are_those_of_the_language() -> None:

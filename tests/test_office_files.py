@@ -1,12 +1,11 @@
 """Office files, books, mail and pictures as documents: their passages and places, and what is done about bad ones."""
 
 import io
-import os
+import shutil
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable
-from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from benchmarks.office_files import (
     make_epub,
     make_image,
     make_message,
-    make_odf_list,
     make_odf_paragraph,
     make_odf_slide,
     make_odf_table,
@@ -38,7 +36,6 @@ from schemas.errors import InvalidInputError
 from tests.conftest import EXAMPLES, read_cases
 from tests.test_documents import opened, own, passages, skipped
 
-OWN, SCANS = EXAMPLES / "documents", EXAMPLES / "scans"
 needs_ocr = pytest.mark.skipif(not is_ocr_installed(), reason="Tesseract is not installed")
 
 
@@ -51,37 +48,22 @@ def read(name: str, data: bytes | str) -> ParsedDocument:
 
 @pytest.fixture(scope="module")
 def assistant(tmp_path_factory: pytest.TempPathFactory) -> Assistant:
-    return open_assistant("examples", opened(OWN, tmp_path_factory.mktemp("own")).index, "none", None)
+    home = tmp_path_factory.mktemp("own")
+    for folder in (EXAMPLES / "documents" / "office", EXAMPLES / "scans"):
+        shutil.copytree(folder, home / "files" / folder.name)
+    return open_assistant("examples", opened(home / "files", home).index, "none", None)
 
 
-@pytest.fixture(scope="module")
-def scans(tmp_path_factory: pytest.TempPathFactory) -> Assistant:
-    return open_assistant("scans", opened(SCANS, tmp_path_factory.mktemp("scans")).index, "none", None)
-
-
-# A question, the place of its answer, words of the answer
-ASKED = read_cases("office_questions")["asked"]
+ASKED = read_cases("office_questions")["asked"]  # a question, the place of its answer, words of the answer
 
 
 @pytest.mark.parametrize(("question", "place", "answer"), ASKED, ids=[row[1].partition(":")[0] for row in ASKED])
 def test_what_is_asked_is_answered_with_its_place(question: str, place: str, answer: str, assistant: Assistant) -> None:
+    if place.startswith("scans/") and not is_ocr_installed():
+        pytest.skip("Tesseract is not installed")
     result = Session(assistant, Store(None)).ask(question)
     assert answer in result.response.text
-    assert f"office/{place}" in [source.passage.id for source in cited_sources(result)]
-
-
-@needs_ocr
-@pytest.mark.parametrize(
-    ("question", "place", "answer"),
-    [
-        ("When is the laundry ready?", "laundry-receipt.png:p1", "17 April"),
-        ("What does the number for repairs of the dishwasher begin with?", "dishwasher-warranty.pdf:p2", "0555"),
-    ],
-)
-def test_what_is_asked_is_answered_from_pictures(question: str, place: str, answer: str, scans: Assistant) -> None:
-    result = Session(scans, Store(None)).ask(question)
-    assert answer in result.response.text
-    assert cited_sources(result)[0].passage.id == place
+    assert place in [source.passage.id for source in cited_sources(result)]
 
 
 # What the passages are
@@ -105,7 +87,6 @@ REPEATED_CELLS = (
 )
 KINDS = [
     # name, contents, (place, title, text) of every passage
-    ("a.docx", make_docx("", WORD), [("Use", "Use", "One car.")]),
     ("a.docx", make_docx("Lease", WORD), [("Use", "Lease: Use", "One car.")]),
     ("a.docx", make_docx("", [("", "One."), ("", "Two.[1]")], ["Three."]), [
         ("paragraphs1-3", "a.docx", "One.\nTwo.\nNotes: Three."),
@@ -113,10 +94,6 @@ KINDS = [
     ("a.docx", make_docx("", REPEATED), [
         ("Use", "Use", ("word " * 100).strip()), ("Use%3A more", "Use: more", ("word " * 100).strip()),
         ("Use.2", "Use", ("word " * 100).strip()), ("Use%3A more.2", "Use: more", ("word " * 100).strip()),
-    ]),
-    ("a.docx", make_docx("", [("table", [["a", "b"], ["1", "2"]])]), [("paragraph1", "a.docx", "a: 1; b: 2.")]),
-    ("a.odt", make_open_document("text", make_odf_paragraph("Use", "h") + make_odf_list(["a", "b"])), [
-        ("Use", "Use", "a;\nb."),
     ]),
     ("a.odt", make_open_document("text", make_odf_paragraph("T", "p", 'text:style-name="Title"') + TEXT_CELLS, "D"), [
         ("T", "D: T", "a: 1; b: x."),
@@ -127,7 +104,6 @@ KINDS = [
     ("a.odt", make_open_document("text", NESTED), [("paragraph1", "a.odt", "a: 1 box; b: in.")]),
     ("a.ods", make_open_document("spreadsheet", TEXT_CELLS.replace('"float" office:value="1"',
      '"date" office:date-value="2025-05-28T00:00:00"')), [("One!2", "a.ods: One", "a: 2025-05-28; b: x.")]),
-    ("a.rtf", make_rtf(["Grüße aus Łódź.".replace("Łódź", "Köln")]), [("paragraph1", "a.rtf", "Grüße aus Köln.")]),
     ("a.rtf", rb"{\rtf1 \u321?\'f3d\u378? {\pict " + b"0a" * 9000 + rb"}{\field{\*\fldinst{HYPERLINK \"x\"}}"
      rb"{\fldrslt{here}}}.}", [("paragraph1", "a.rtf", "Łódź here.")]),
     ("a.epub", make_epub("B", [("One", ["A."]), ("Two", ["C."])]), [("One", "B: One", "A."), ("Two", "B: Two", "C.")]),
@@ -143,9 +119,6 @@ KINDS = [
     ]),
     ("a.xlsx", make_xlsx({"F!1": [["a", "b"], [1.0, None], [], [True, "x: y"]]}), [
         ("F!1!2", "a.xlsx: F!1", "a: 1."), ("F!1!4", "a.xlsx: F!1", "a: yes; b: x: y."),
-    ]),
-    ("a.xlsx", make_xlsx({"S": [[0.19], [0.05]]}, {"A": "0.0%"}), [
-        ("S!1", "a.xlsx: S", "column 1: 19.0%."), ("S!2", "a.xlsx: S", "column 1: 5.0%."),
     ]),
     ("a.xlsx", make_xlsx({"S": [[3], [4]]}, {"A": "#,##0.00 [$€-407];[Red]-0"}), [
         ("S!1", "a.xlsx: S", "column 1: 3.00 €."), ("S!2", "a.xlsx: S", "column 1: 4.00 €."),
@@ -173,17 +146,19 @@ def test_every_kind(name: str, data: bytes | str, expected: list[tuple[str, str,
     assert (found, document.reason) == (expected, "")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-def test_a_header_of_a_mail_may_have_any_letters_as_they_are(encoding: str) -> None:
+def test_headers_of_a_mail_are_decoded_whatever_wrote_them() -> None:
     """RFC 6532 has UTF-8 in headers, older programs write what their machine has; encoded words stand there, too."""
     header = (
         "From: Jürgen Müller <j@x.example>\nTo: =?utf-8?q?Zo=C3=AB?= Weiß <z@x.example>\nSubject: Grüße\n"
         "Date: Mon, 3 Mar 2025 10:00:00 +0100\n\nHello.\n"
     )
-    (passage,) = parse_document(Path("a.eml"), "a.eml", header.encode(encoding)).passages
-    assert passage.title == "Grüße (3 March 2025, from Jürgen Müller)"
-    assert "from: Jürgen Müller; to: Zoë Weiß; date: 3 March 2025; subject: Grüße." in passage.text
-    assert passage.date == "2025-03-03T09:00:00+00:00"
+    for encoding in ("utf-8", "latin-1"):
+        (passage,) = read("a.eml", header.encode(encoding)).passages
+        assert (passage.title, passage.date) == (
+            "Grüße (3 March 2025, from Jürgen Müller)",
+            "2025-03-03T09:00:00+00:00",
+        )
+        assert "from: Jürgen Müller; to: Zoë Weiß; date: 3 March 2025; subject: Grüße." in passage.text
 
 
 def test_what_is_sent_along_is_named_and_not_read() -> None:
@@ -193,22 +168,6 @@ def test_what_is_sent_along_is_named_and_not_read() -> None:
     [passage] = read("a.eml", forwarded).passages
     assert "attachments: plan, final.pdf, message/rfc822." in passage.text
     assert "Secret" not in passage.text
-
-
-def test_what_stands_on_every_slide_is_left_out() -> None:
-    from pptx import Presentation
-
-    presentation = Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
-    slide.shapes.title.text = "Reefing"
-    slide.placeholders[1].text = "From wind force four."
-    for shape in slide.slide_layout.placeholders:
-        if shape.placeholder_format.type.name in ("FOOTER", "SLIDE_NUMBER", "DATE"):
-            shape.text_frame.text = "Sailing club Vell"
-            slide.shapes._spTree.append(deepcopy(shape._element))
-    stream = io.BytesIO()
-    presentation.save(stream)
-    assert [passage.text for passage in read("a.pptx", stream.getvalue()).passages] == ["From wind force four."]
 
 
 # What is left out, and why
@@ -267,13 +226,6 @@ def test_what_unpacks_to_too_much_is_refused(suffix: str) -> None:
     bomb = change(suffix, lambda part: part + b" " * 250_000_000)
     assert len(bomb) < 500_000
     assert read(f"a.{suffix}", bomb).reason.startswith("unpacks to more than ")
-    liar = bytearray(bomb)  # what it declares is small
-    for signature, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
-        at = bomb.rfind(
-            MAIN[suffix].encode(), 0, bomb.rfind(b"PK\x05\x06") if offset == 24 else bomb.find(b"PK\x01\x02")
-        )
-        struct.pack_into("<I", liar, bomb.rfind(signature, 0, at) + offset, 1000)
-    assert read(f"a.{suffix}", bytes(liar)).reason.startswith("is a broken ")
 
 
 def test_the_parts_of_an_archive_are_counted_together() -> None:
@@ -291,7 +243,6 @@ BAD = [
     # name, contents, the reason
     ("a.docx", b"no archive", "is a broken Word file (File is not a zip file)"),
     ("a.docx", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "is an encrypted Word file, or one of an old format"),
-    ("a.docx", pack({"a.txt": "x"}), "is a broken Word file ("),
     ("a.docx", make_docx("", []), "holds no text"),
     ("a.odt", ARCHIVES["ods"], "is no OpenDocument text, whatever its name says"),
     (
@@ -299,7 +250,6 @@ BAD = [
         pack({"META-INF/manifest.xml": "<x encryption-data/>", "content.xml": "?"}),
         "is an encrypted OpenDocument",
     ),
-    ("a.odt", ARCHIVES["odt"][:300], "is a broken OpenDocument text ("),
     (
         "a.ods",
         make_open_document("spreadsheet", TEXT_CELLS.replace('"1"', '"one"')),
@@ -307,9 +257,7 @@ BAD = [
     ),
     ("a.rtf", b"plain text", "is no rich text file, whatever its name says"),
     ("a.rtf", b"{\\rtf1 " + b"{\\fonttbl" + b"\\f1 " * 20_000, "is a rich text file that is too long"),
-    ("a.rtf", b"{\\rtf1 }", "holds no text"),
     ("a.epub", pack({"META-INF/container.xml": "<x/>"}), "is a broken book (EPUB) ("),
-    ("a.epub", make_epub("B", []), "holds no text"),
     ("a.pptx", ARCHIVES["xlsx"], "is a broken PowerPoint presentation ("),
     ("a.xlsx", ARCHIVES["docx"], "is a broken Excel workbook ("),
     ("a.mbox", b"Dear diary,", "is no mailbox, whatever its name says"),
@@ -320,18 +268,6 @@ BAD = [
 def test_what_cannot_be_read_is_named(name: str, data: bytes, reason: str) -> None:
     document = read(name, data)
     assert (document.passages, document.reason[: len(reason)]) == ((), reason)
-
-
-def test_a_locked_zip_and_a_locked_book_are_encrypted() -> None:
-    locked = bytearray(ARCHIVES["odt"])
-    for signature, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
-        place = locked.find(signature)
-        while place >= 0:
-            locked[place + offset] |= 1
-            place = locked.find(signature, place + 1)
-    assert read("a.odt", bytes(locked)).reason.startswith("is an encrypted OpenDocument text")
-    locking = {"META-INF/encryption.xml": b'<CipherReference URI="book/chapter1.xhtml"/>'}
-    assert read("a.epub", pack(unpack(ARCHIVES["epub"]) | locking)).reason.startswith("is an encrypted book (EPUB)")
 
 
 def test_a_broken_chapter_or_message_is_told_and_the_rest_is_read() -> None:
@@ -351,14 +287,8 @@ def test_a_broken_chapter_or_message_is_told_and_the_rest_is_read() -> None:
 def test_only_so_many_rows_and_messages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheets, "MAX_ROWS", 3)
     monkeypatch.setattr(mail, "MAX_MESSAGES", 2)
-    rows: list[list[object]] = [["a"]]
-    rows += [[number] for number in range(9)]
-    for name, data in (
-        ("a.xlsx", make_xlsx({"S": rows})),
-        ("a.ods", make_open_document("spreadsheet", make_odf_table([[str(cell) for cell in row] for row in rows]))),
-    ):
-        document = read(name, data)
-        assert (len(document.passages), document.notes) == (3, ("only its first 3 rows are read",))
+    document = read("a.xlsx", make_xlsx({"S": [["a"], *([number] for number in range(9))]}))
+    assert (len(document.passages), document.notes) == (3, ("only its first 3 rows are read",))
     document = read("a.mbox", "From x 2025\n\nOne.\n\n" * 5)
     assert (len(document.passages), document.notes) == (2, ("only its first 2 messages are read",))
 
@@ -370,23 +300,6 @@ def test_many_wide_rows_from_a_small_sheet_stop_in_time(monkeypatch: pytest.Monk
     document = read("a.ods", make_open_document("spreadsheet", wide))
     assert document.notes[0].startswith("only its first ")
     assert sum(len(passage.text) for passage in document.passages) <= sheets.MAX_CHARACTERS
-
-
-def test_links_to_elsewhere_are_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "secret.txt").write_text("Secret words.")
-    uri = (tmp_path / "secret.txt").as_uri()
-    picture = '<w:drawing><pic:pic><pic:blipFill><a:blip r:link="rId9"/></pic:blipFill></pic:pic></w:drawing>'
-    names = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" '
-    names += 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
-    names += 'xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture" '
-    with zipfile.ZipFile(io.BytesIO(ARCHIVES["docx"])) as archive:
-        members = {name: archive.read(name).decode() for name in archive.namelist()}
-    relation = f'<Relationship Id="rId9" Target="{uri}" TargetMode="External" Type="image"/></Relationships>'
-    rels = "word/_rels/document.xml.rels"
-    members[rels] = members[rels].replace("</Relationships>", relation)
-    part = members["word/document.xml"].replace("<w:document ", f"<w:document {names}")
-    members["word/document.xml"] = part.replace("<w:t ", f"{picture}<w:t ", 1)
-    assert [passage.text for passage in read("a.docx", pack(members)).passages] == ["One car."]
 
 
 # Libraries and programs that are not there
@@ -411,42 +324,28 @@ def test_without_the_extra_files_are_named_and_read_later(tmp_path: Path, monkey
     assert opened(folder, tmp_path).reading.read == tuple(sorted(data))
 
 
-@pytest.fixture
-def no_tesseract(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """A machine without the program, until the fixture is called."""
-    path = os.environ["PATH"]
-    monkeypatch.setenv("PATH", "")
-    return lambda: monkeypatch.setenv("PATH", path)
-
-
 @needs_ocr
-def test_without_tesseract_pictures_are_named_and_read_later(tmp_path: Path, no_tesseract: Callable[[], None]) -> None:
+def test_without_tesseract_pictures_are_named_and_read_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scan, picture = make_scanned_pdf([["A page of rye bread."]]), make_image(["Oats for the winter."])
     folder = own(tmp_path, {"a.pdf": scan, "b.png": picture, "good.txt": "Rye."})
-    found = skipped(opened(folder, tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "")
+        found = skipped(opened(folder, tmp_path))
     install = "install Tesseract (apt install tesseract-ocr; brew install tesseract) and pip install"
     assert found["a.pdf"].startswith(f"holds no text; page 1 is a picture; the text is read if you {install}")
     assert found["b.png"].startswith(f"is a picture; its text is read if you {install}")
-    no_tesseract()
     documents = opened(folder, tmp_path)
     assert documents.reading.read == ("a.pdf", "b.png")
     assert passages(documents)["a.pdf:p1"].text == "A page of rye bread."
     assert passages(documents)["b.png:p1"].text == "Oats for the winter."
 
 
-def make_png(width: int, height: int) -> bytes:
-    """A picture that is small as a file, whatever its size."""
-    parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)), (b"IDAT", zlib.compress(b"\0" * 1000))]
-    chunks = [
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
-
-
 @needs_ocr
 def test_pictures_that_are_huge_broken_or_empty() -> None:
-    assert read("a.png", make_png(12_000, 12_000)).reason == "is a picture of more than 100 megapixels"
+    empty = make_image([])
+    header = empty[12:16] + struct.pack(">II", 12_000, 12_000) + empty[24:29]
+    huge = empty[:12] + header + struct.pack(">I", zlib.crc32(header)) + empty[33:]
+    assert read("a.png", huge).reason == "is a picture of more than 100 megapixels"
     assert read("a.png", make_image(["Rye."])[:200]).reason.startswith("is a broken picture (")
-    assert read("a.jpg", b"\xff\xd8").reason.startswith("is a broken picture (")
-    assert read("a.png", make_image([])).reason == "holds no text"
+    assert read("a.png", empty).reason == "holds no text"
     assert read("a.tif", make_image(["Oats for the winter."], "TIFF")).passages[0].id == "a.tif:p1"

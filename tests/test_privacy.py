@@ -12,8 +12,7 @@ import pytest
 from agent.chat.store import ChatTurn, Store
 from indexes.documents.document_index import open_documents
 from indexes.storage.cache import Cache
-from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, own_settings_left_out
-from tests.test_index_integrity import NoProgress
+from tests.conftest import EXAMPLES, OFFLINE, PATIENCE, ROOT, no_progress, own_settings_left_out
 from tests.test_store import answered
 from tests.within import convagent
 
@@ -31,7 +30,7 @@ def home(tmp_path: Path) -> dict[str, str]:
         kept = Cache(cache / f"{name}.sqlite")
         kept.put({b"a": b"b"})
         kept.close()
-    open_documents(EXAMPLES / "documents", cache, None, lambda _stage, _total: NoProgress())
+    open_documents(EXAMPLES / "documents", cache, None, no_progress)
     (cache / "documents" / "letters").mkdir()  # a person may have a folder of this name
     (cache / "documents" / "letters" / "dear.txt").write_text("Dear ...")
     (cache / "model.Q8_0.gguf").write_bytes(b"GGUF")

@@ -19,10 +19,9 @@ from agent.chat.store import ChatTurn, Store, explain_failure
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.storage.cache import Cache
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, no_progress
 from tests.serving import ask, serving
 from tests.test_chat import QUESTION, shown_after
-from tests.test_index_integrity import NoProgress
 from tests.test_store import answered
 
 Connect = Callable[..., sqlite3.Connection]
@@ -75,7 +74,7 @@ def test_caches_and_exported_conversations_are_nobody_elses(tmp_path: Path) -> N
     with_old.touch(0o644)
     cache = Cache(with_old)
     cache.put({b"a": b"b"})
-    open_documents(EXAMPLES / "documents", caches, None, lambda _stage, _total: NoProgress())
+    open_documents(EXAMPLES / "documents", caches, None, no_progress)
     assert (caches / "documents").is_dir()
     assert rights_for_others(caches) == []
     cache.close()
@@ -86,9 +85,11 @@ def test_caches_and_exported_conversations_are_nobody_elses(tmp_path: Path) -> N
     assert rights_for_others(tmp_path) == [("caches", "drwxrwxrwx")]
 
 
-@pytest.fixture
-def careless_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite as it may have been built: what is deleted stays in the file."""
+@pytest.mark.parametrize("wal", [False, True])
+def test_what_is_deleted_is_gone_however_sqlite_was_built(
+    wal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "convagent.sqlite"
     connect: Connect = sqlite3.connect
 
     def connect_carelessly(*arguments: Any, **more: Any) -> sqlite3.Connection:
@@ -97,12 +98,6 @@ def careless_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
         return database
 
     monkeypatch.setattr(sqlite3, "connect", connect_carelessly)
-
-
-@pytest.mark.usefixtures("careless_sqlite")
-@pytest.mark.parametrize("wal", [False, True])
-def test_what_is_deleted_is_gone_however_sqlite_was_built(wal: bool, tmp_path: Path) -> None:
-    path = tmp_path / "convagent.sqlite"
     store = Store(path)
     if wal:
         with closing(sqlite3.connect(path)) as database:
@@ -110,17 +105,15 @@ def test_what_is_deleted_is_gone_however_sqlite_was_built(wal: bool, tmp_path: P
     kept, forgotten = store.start_chat("notes"), store.start_chat("notes")
     store.add_turn(kept, ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
     for number in range(1, 40):
-        store.add_turn(
-            forgotten, ChatTurn(f"{PRIVATE} {number}", answered(PRIVATE, f"{PRIVATE} {number}. " * 50, number))
-        )
+        told = answered(PRIVATE, f"{PRIVATE} {number}. " * 50, number)
+        store.add_turn(forgotten, ChatTurn(f"{PRIVATE} {number}", told))
     size = path.stat().st_size
     store.add_statement(f"I like {PRIVATE}.")
     changed = store.add_statement(f"I love {PRIVATE}.")
     store.change_statement(changed.id, "I sing.")
     store.delete_statements([store.list_statements()[0].id])
     store.delete_chat(forgotten)
-    for file in tmp_path.iterdir():
-        assert (file.name, PRIVATE.encode() in file.read_bytes()) == (file.name, False)
+    assert [file.name for file in tmp_path.iterdir() if PRIVATE.encode() in file.read_bytes()] == []
     assert path.stat().st_size < size / 4
     assert [turn.utterance for turn in store.read_turns(kept)] == ["Which bread?"]
     assert [statement.text for statement in store.list_statements()] == ["I sing."]
@@ -152,13 +145,9 @@ def test_an_answer_that_cannot_be_kept_is_shown(
 
 def test_the_advice_fits_the_error() -> None:
     for code, told, advice in (
-        (sqlite3.SQLITE_FULL, "the disk is full", "Make room"),
         (sqlite3.SQLITE_IOERR | 3 << 8, "the disk is full, or fails", "Make room"),
-        (sqlite3.SQLITE_BUSY, "is locked", "Wait for that process"),
         (sqlite3.SQLITE_READONLY | 1 << 8, "permissions", "Change them"),
-        (sqlite3.SQLITE_CANTOPEN, "permissions", "Change them"),
         (sqlite3.SQLITE_CORRUPT, "is damaged", "Move it away"),
-        (sqlite3.SQLITE_NOTADB, "damaged", "Move it away"),
     ):
         error = sqlite3.DatabaseError("no")
         error.sqlite_errorcode = code

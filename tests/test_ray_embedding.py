@@ -16,9 +16,8 @@ from indexes.ranking import vectors as vector_files
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE, Embedder
 from schemas.errors import RunError, UsageError
 from tests import ray_workers
-from tests.conftest import needs_embedder
+from tests.conftest import needs_embedder, no_progress
 from tests.processes import names, write_passages
-from tests.test_compressed_vectors import no_progress
 from tests.test_ray import cluster  # noqa: F401  the fixture
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (extra ray)")

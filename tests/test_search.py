@@ -1,6 +1,5 @@
 """The passage-search tool, as the flow calls it and as any LangChain agent does."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -9,8 +8,7 @@ from langsmith.utils import get_env_var, tracing_is_enabled
 from agent.turn.retrieval import PassageSearch, Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
-from indexes.text.analysis import WeightedText
-from schemas.records import Hit, Passage, Plan, Query, QueryPart
+from schemas.records import Hit, Plan, Query
 
 
 def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
@@ -38,48 +36,18 @@ def test_a_turn_that_says_nothing_is_about_what_was_said_before(example_index: P
     assert searcher.search(Query("xyzzy", earlier_utterances=("Which ferns live indoors?",)))
 
 
-def plan(*parts: QueryPart, k: int = 20) -> Plan:
-    return Plan(k=k, query=parts)
-
-
-ABOUT_FERNS = Query("And bread?", earlier_utterances=("Which ferns live indoors?",), previous_reply="Boston ferns do.")
-
-
-def test_the_previous_reply_can_be_left_out(example_index: PassageIndex) -> None:
-    def found(*parts: QueryPart) -> list[str]:
-        chosen = plan(*parts)
-        searcher = Searcher.over(open_retriever(example_index, None, chosen), chosen)
-        return [hit.id for hit in searcher.search(ABOUT_FERNS)]
-
-    bare, with_reply = found(), found("previous")
-    assert bare != with_reply
-    assert bare[0].startswith("bread")
-    assert {"garden-06:1", "garden-06:2", "garden-07:1", "garden-07:2"} & set(with_reply)
-
-
-class Watched:
-    """A retriever that notes whether LangChain would trace the call."""
-
-    def __init__(self, retriever: HybridRetriever) -> None:
-        self.retriever, self.traced = retriever, list[object]()
-
-    def find(
-        self, words: Sequence[WeightedText], meaning: Sequence[WeightedText], k: int, turn: str = ""
-    ) -> tuple[Hit, ...]:
-        self.traced.append(tracing_is_enabled())
-        return self.retriever.find(words, meaning, k, turn)
-
-    def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
-        return self.retriever.read(ids)
-
-
 def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """LangChain would send every call to a server if the environment says so; ours never does."""
-    forget = cast("Any", get_env_var).cache_clear
+    forget, traced, find = cast("Any", get_env_var).cache_clear, list[bool](), HybridRetriever.find
+
+    def watch(self: HybridRetriever, *asked: Any, **more: Any) -> tuple[Hit, ...]:
+        traced.append(bool(tracing_is_enabled()))
+        return find(self, *asked, **more)
+
+    monkeypatch.setattr(HybridRetriever, "find", watch)
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     forget()
     assert tracing_is_enabled()
-    watched = Watched(open_retriever(example_index, None))
-    assert Searcher(PassageSearch(retriever=watched), Plan(k=5)).search(Query("rye bread"))
-    assert watched.traced == [False]
+    assert Searcher.over(open_retriever(example_index, None), Plan(k=5)).search(Query("rye bread"))
+    assert traced == [False]
     forget()

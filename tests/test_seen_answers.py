@@ -1,7 +1,6 @@
 """What went wrong when a newcomer asked their own documents: each case stays right, on other processors too."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from agent.models.embedding.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
 from indexes.documents.document_index import open_documents
 from schemas.records import Response
-from tests.conftest import needs_embedder
+from tests.conftest import needs_embedder, no_progress
 
 DOCUMENTS = {
     "recipes/satay.md": "# Satay noodles\n\nBoil the noodles and stir in the peanut butter. Ready in 20 minutes.\n\n"
@@ -67,7 +66,7 @@ def ask(assistants: dict[int, Assistant], tmp_path: Path, jitter: int) -> Ask:
         for name, text in DOCUMENTS.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
-        index = open_documents(folder, tmp_path / "cache", embedder, lambda *_: nullcontext(lambda _done: None)).index
+        index = open_documents(folder, tmp_path / "cache", embedder, no_progress).index
         assistants[jitter] = open_assistant(str(folder), index, "none", embedder)
 
     def converse(*utterances: str, about: str = "") -> Response:
@@ -121,8 +120,7 @@ def test_the_sentence_that_answers_stands_first(ask: Ask) -> None:
 
 def test_noise_of_an_earlier_answer_does_not_come_back(ask: Ask) -> None:
     response = ask("When was the boiler installed?", "And what should I do when it shows F.22?")
-    assert "F.22" in response.sentences[0].text
-    assert "Influenza" not in response.text
+    assert ("F.22" in response.sentences[0].text, "Influenza" in response.text) == (True, False)
 
 
 def test_both_halves_of_a_question_are_answered(ask: Ask) -> None:

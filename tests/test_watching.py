@@ -18,7 +18,6 @@ from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from indexes.documents.document_index import open_documents
 from indexes.documents.watching import DocumentWatcher, explain_polling, watch_documents
-from indexes.passage_index import PassageIndex
 from indexes.storage.directories import find_cache_directory
 from schemas.records import Call
 from tests.conftest import PATIENCE
@@ -53,20 +52,20 @@ def answer(assistant: Assistant, question: str = KEEPS) -> str:
     return Session(assistant, Store(None)).ask(question).response.cited_text
 
 
-def wait_until(holds: Callable[[], object], seconds: float = PATIENCE) -> float:
-    """How long it took until something holds."""
+def wait_until(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
     began = time.monotonic()
     while not holds():
         assert time.monotonic() - began < seconds, "not noticed"
         time.sleep(0.1)
-    return time.monotonic() - began
 
 
 def test_changed_new_and_deleted_documents_are_noticed(folder: Path) -> None:
     with watching(folder) as (assistant, told):
         assert "nine days" in answer(assistant)
-        (folder / "bread.md").write_text("# Bread\n\nThe bread keeps for twelve days.\n")
+        (folder / "bread.new").write_text("# Bread\n\nThe bread keeps for twelve days.\n")  # of no known kind
+        (folder / "bread.new").replace(folder / "bread.md")  # as many an editor does
         wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)
+        (folder / ".hidden.md").write_text("x")
         (folder / "jam").mkdir()
         (folder / "jam" / "plum.txt").write_text("The plum jam fills seven jars.\n")
         wait_until(lambda: "seven jars" in answer(assistant, "How many jars of plum jam?"), NOTICED_SECONDS)
@@ -78,17 +77,6 @@ def test_changed_new_and_deleted_documents_are_noticed(folder: Path) -> None:
         (folder / "bread.md").write_text("Bread again.\n")
         wait_until(lambda: told[4:] == ["new: bread.md"], NOTICED_SECONDS)
     assert "watching" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_hidden_files_and_files_of_no_known_kind_change_nothing(folder: Path) -> None:
-    watcher = DocumentWatcher(open_collection(str(folder), open_index(folder), None), None, folder)
-    (folder / "program.log").write_text("x")
-    relevant = {"bread.md": True, "gone.md": True, "travel": True, "program.log": False, ".git/x.md": False}
-    assert {name: watcher.is_relevant(folder / name) for name in relevant} == relevant
-
-
-def open_index(folder: Path) -> PassageIndex:
-    return open_documents(folder, find_cache_directory(), None, stage_progress).index
 
 
 def test_a_thousand_changes_at_once_are_one_rebuild(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,13 +105,6 @@ def test_a_folder_that_goes_away_and_comes_back(folder: Path) -> None:
         wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)
 
 
-def test_a_single_document_that_an_editor_replaces(folder: Path) -> None:
-    with watching(folder / "bread.md") as (assistant, _):
-        (folder / "bread.new").write_text("The bread keeps for twelve days.\n")
-        (folder / "bread.new").replace(folder / "bread.md")
-        wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)
-
-
 def test_an_answer_in_hand_keeps_the_documents_that_it_began_with(folder: Path) -> None:
     with watching(folder) as (assistant, told):
         session = Session(assistant, Store(None))
@@ -144,16 +125,12 @@ def test_an_answer_in_hand_keeps_the_documents_that_it_began_with(folder: Path) 
         wait_until(lambda: assistant.collection.explain_change(passage) == "the file is gone", NOTICED_SECONDS)
 
 
-def find_file_system(folder: Path) -> str:
-    mounts = [part for part in psutil.disk_partitions(all=True) if folder.is_relative_to(part.mountpoint)]
-    return str(max(mounts, key=lambda part: len(part.mountpoint)).fstype)
-
-
 def test_a_network_folder_is_looked_at_again_and_again_which_is_said_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert explain_polling(folder) == ""
-    monkeypatch.setattr("indexes.documents.watching.NETWORK_FILE_SYSTEMS", {find_file_system(folder)})
+    kinds = {part.fstype for part in psutil.disk_partitions(all=True)}
+    monkeypatch.setattr("indexes.documents.watching.NETWORK_FILE_SYSTEMS", kinds)
     with watching(folder) as (assistant, told):
         (folder / "bread.md").write_text("The bread keeps for twelve days.\n")
         wait_until(lambda: "twelve days" in answer(assistant), NOTICED_SECONDS)
@@ -163,7 +140,8 @@ def test_a_network_folder_is_looked_at_again_and_again_which_is_said_once(
 
 
 def test_a_limit_of_the_system_is_a_reason_to_look_instead(folder: Path) -> None:
-    watcher = DocumentWatcher(open_collection(str(folder), open_index(folder), None), None, folder)
+    index = open_documents(folder, find_cache_directory(), None, stage_progress).index
+    watcher = DocumentWatcher(open_collection(str(folder), index, None), None, folder)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     os.close(free := os.dup(0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))  # no file can be opened, and no watch

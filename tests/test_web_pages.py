@@ -1,14 +1,11 @@
 """What stands around the text of a web page is left out, and nothing of its text is."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from indexes.documents.formats.html import chunk_html
+from tests.conftest import ROOT, read_cases
 
-CASES = Path(__file__).parent / "cases"
-EXPECTED: dict[str, dict[str, list[str]]] = json.loads((CASES / "web_pages.json").read_text(encoding="utf-8"))
+EXPECTED: dict[str, dict[str, list[str]]] = read_cases("web_pages")
 
 
 def read_page(page: str) -> str:
@@ -18,7 +15,7 @@ def read_page(page: str) -> str:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_page_loses_its_furniture_and_none_of_its_text(name: str) -> None:
-    text = read_page((CASES / "web_pages" / f"{name}.html").read_text(encoding="utf-8"))
+    text = read_page((ROOT / "tests" / "cases" / "web_pages" / f"{name}.html").read_text(encoding="utf-8"))
     assert [lost for lost in EXPECTED[name]["lost"] if lost in text] == []
     assert [kept for kept in EXPECTED[name]["kept"] if kept not in text] == []
 
