@@ -99,14 +99,14 @@ def test_a_stream_says_the_same_sentence_by_sentence(openai: Any) -> None:
 
 
 def test_an_answer_has_whole_sentences_of_so_many_tokens(openai: Any, answer: str) -> None:
-    """Its sources are quoted as far as they are in it, and its usage counts what was asked and sent."""
+    """Its sources are quoted as far as they are in it."""
     ends = {"", *(answer[: place + 1] for place, character in enumerate(answer) if character == "]")}
     assert len(ends) > 2
     for limit in (1, 30, 60, response_length(answer) - 1):
         whole = openai.chat.completions.create(**ASKED, max_completion_tokens=limit)
-        content, written = whole.choices[0].message.content, response_length(whole.choices[0].message.content)
-        assert (content in ends, whole.choices[0].finish_reason, written <= limit) == (True, "length", True)
-        assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (response_length(SHADE), written)
+        content = whole.choices[0].message.content
+        assert (content in ends, whole.choices[0].finish_reason) == (True, "length")
+        assert response_length(content) <= limit
         quotes = [quote.removesuffix(".") for source in whole.citations for quote in source["quotes"]]
         assert [quote for quote in quotes if quote not in content.replace("\\", "")] == []
         assert bool(quotes) == bool(content)
