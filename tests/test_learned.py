@@ -1,5 +1,6 @@
 """What the bundled models were taught: the query encoder, the rewriter, and files of theirs that are not sound."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,13 @@ from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_model
+from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.query_rewriting import complete_rewrite, compose_conversation, is_faithful, rewrite_query
 from indexes.ranking.vectors import Embedder
 from indexes.storage.files import hash_file
-from schemas.errors import ConvagentError, InvalidInputError, MissingError
-from schemas.records import Message, Plan, Query
+from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Message, Passage, Plan, Query
+from schemas.tuning import Tuning
 from tests.conftest import needs_embedder, needs_model
 
 BREAD = (
@@ -124,16 +127,26 @@ def test_the_reader_finds_the_answer_and_tells_where_there_is_none(minilm: Embed
 
 
 @needs_embedder
-def test_a_reader_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_cannot_be_opened_is_said_once_and_the_rest_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     damaged = tmp_path / "reader.safetensors"
     damaged.write_bytes(learned.READER.read_bytes()[:5000])
     for path in (damaged, tmp_path / "absent.safetensors"):
+        caplog.clear()
         monkeypatch.setattr("agent.models.embedding.reader.READER", path)
         embedder = open_embedder("minilm")
         assert isinstance(embedder, LlamaCppEmbedder)
         assert embedder.read is not None
-        with pytest.raises(ConvagentError, match=path.name):
-            embedder.read("What?", PASSAGE)
+        assert [tuple(embedder.read(asked, PASSAGE)) for asked in ("What?", "Who?")] == [(), ()]
+        asked = Query("How long does rye bread keep?"), (), [Passage("bread:1", PASSAGE)]
+        damaged_reader, none = (
+            extract_answer(*asked, each, LengthLimit(), Tuning()) for each in (embedder, replace(embedder, read=None))
+        )
+        assert damaged_reader == none
+        assert "nine days" in none.text
+        [said] = [record.message for record in caplog.records if "reader" in record.message]
+        assert str(path) in said
 
 
 REWRITES = [

@@ -65,8 +65,12 @@ def requantised_path(source: Path, digest: str) -> Path:
 
 
 def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
-    """The Q8_0 form of a GGUF in the cache. Errors: those of `keep_copy`."""
-    return keep_copy(requantised_path(source, digest), lambda target: _write_requantised(source, target), anew=anew)
+    """The Q8_0 form of a GGUF in the cache; where that cannot be written, the source itself."""
+    try:
+        return keep_copy(requantised_path(source, digest), lambda target: _write_requantised(source, target), anew=anew)
+    except RunError as error:
+        log.info("The copy cannot be kept (%s): using the model as it is", error.what)
+        return source
 
 
 def keep_copy(target: Path, write: Callable[[Path], object], *, anew: bool) -> Path:

@@ -1,12 +1,13 @@
 """Opening an embedding model by its name. `indexes/ranking/vectors.py` says what one is."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 
-from indexes.ranking.vectors import Embedder
-from schemas.errors import MissingError
+from indexes.ranking.vectors import Embedder, Read, Readout
+from schemas.errors import ConvagentError, MissingError
 
 PASSAGES_KEPT = 64  # a passage is read once for a question
 TURNS_KEPT = 8  # a turn is read once for its words and its vector
@@ -57,9 +58,20 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
         lambda path: open_gguf(path, name="minilm", digest=DIGEST, threads=threads),
     )
     open_encoder = cache(partial(open_query_encoder, weights, DIGEST, threads))
-    open_once = cache(partial(open_reader, weights, DIGEST, threads))
-    return replace(
-        embedder,
-        encode_turn=lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder().encode(text)),
-        read=lru_cache(maxsize=PASSAGES_KEPT)(lambda question, passage: open_once().read(question, passage)),
-    )
+
+    @cache
+    def find_reader() -> Read | None:
+        """None where it cannot be opened, which is said once: answers are chosen as without it."""
+        try:
+            return open_reader(weights, DIGEST, threads).read
+        except ConvagentError as error:
+            log.warning("Answers are chosen without the reader: %s", error)
+            return None
+
+    @lru_cache(maxsize=PASSAGES_KEPT)
+    def read_once(question: str, passage: str) -> Sequence[Readout]:
+        read = find_reader()
+        return read(question, passage) if read else ()
+
+    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder().encode(text))
+    return replace(embedder, encode_turn=encode_turn, read=read_once)
