@@ -53,15 +53,18 @@ class Collection:
             return None
         return WholeDocuments(self.index, None if rows is None else tuple(map(int, rows.nonzero()[0])))
 
+    def has_file(self, passage: Passage) -> bool:
+        """Whether a cited passage is of a file of this folder, which may be gone."""
+        return self.is_folder and _find_file(passage).is_relative_to(self.source)
+
     def explain_change(self, passage: Passage) -> str:
         """What became of a cited passage of this folder since; "" where it is as it was, or from elsewhere."""
-        file = Path(url2pathname(urlsplit(passage.url).path))
-        if not self.is_folder or not file.is_relative_to(self.source):
+        if not self.has_file(passage):
             return ""
         now = None if self.is_empty else self.index.find(passage.id)
         if now and now.text == passage.text:
             return ""
-        return CHANGED if file.exists() else GONE
+        return CHANGED if _find_file(passage).exists() else GONE
 
     def list_documents(self) -> dict[str, str]:
         """The paths of its documents below the folder, each with the id of the document's first passage."""
@@ -73,3 +76,7 @@ class Collection:
 
 def name_documents(names: Sequence[str]) -> str:
     return ", ".join(list_with_limit(names, MAX_LISTED, "and {} more"))
+
+
+def _find_file(passage: Passage) -> Path:
+    return Path(url2pathname(urlsplit(passage.url).path))
