@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agent.models.cancellation import CancellationToken
 from indexes.passage_index import PassageIndex
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE
@@ -70,7 +69,7 @@ class SharedServer(StandIn):
 
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(CancellationToken, "pause", lambda *_: None)
+    monkeypatch.setattr("openai._base_client.BaseClient._calculate_retry_timeout", lambda *_: 0.0)
     with standing_in(SharedServer) as started:
         yield started
 

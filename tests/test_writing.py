@@ -18,6 +18,7 @@ from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
+from agent.models.wrapper import ModelWrapper
 from agent.turn.answer_writing import Writer, generate_responses
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
@@ -127,7 +128,7 @@ def test_the_second_chance_comes_with_the_reason_and_what_was_cited(llm: Languag
 def test_a_small_model_gets_no_second_chance(llm: LanguageModel) -> None:
     behave(write=draft(("Rice bread keeps for nine days in a tin.", "1")))
 
-    class Small(type(llm)):  # type: ignore[misc]
+    class Small(ModelWrapper):
         writes_answers = False
 
     [response] = generate_responses(

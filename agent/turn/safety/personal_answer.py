@@ -4,7 +4,7 @@ What was left out is mentioned only where it would have answered: a question abo
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent.models.protocol import Conversation
@@ -90,16 +90,26 @@ def _put_safety_first_in_all(
     """
     safe, told, cited = list[Response](), set[str](), set[str]()
     for response, what in zip(responses, found, strict=True):
-        warnings = tuple(each for each in what.warnings if _cut_long(each).text not in told)
-        made = put_safety_first(response, replace(what, warnings=warnings), plan.response_tokens, said_in)
+        elsewhere = cited.union(*(other.used for other in responses if other is not response))
+        untold = (each for each in what.warnings if _cut_long(each).text not in told)
+        warnings = tuple(_cite_outside(each, elsewhere) for each in untold)
+        left = tuple(each for each in response.sentences if cited.isdisjoint(each.passage_ids))
+        rest = replace(response, sentences=left)
+        made = put_safety_first(rest, replace(what, warnings=warnings), plan.response_tokens, said_in)
         texts = {sentence.text for sentence in made.sentences}
         is_whole = all(_cut_long(each).text in texts for each in warnings)
         if not is_whole and not safe:
             tokens = min(MAX_TOKENS, plan.response_tokens * plan.responses)
             return (put_safety_first(response, what, tokens, said_in),)
-        if is_whole and cited.isdisjoint(made.used):
+        if is_whole and (made.used or not safe) and cited.isdisjoint(made.used):
             safe, told, cited = [*safe, made], told | texts, cited | set(made.used)
     return tuple(safe)
+
+
+def _cite_outside(warning: Sentence, elsewhere: Collection[str]) -> Sentence:
+    """A warning that stands in several passages, cited from those that no other response cites, where there are any."""
+    own = tuple(id for id in warning.passage_ids if id not in elsewhere)
+    return replace(warning, passage_ids=own or warning.passage_ids)
 
 
 def _is_near(
