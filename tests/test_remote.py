@@ -224,6 +224,7 @@ def test_a_reply_that_trickles_in_has_an_end(
 UNOPENED: list[tuple[str, tuple[int, Any], type[ConvagentError], str]] = [
     ("#huge", (200, LISTED), MissingError, "no model 'huge'\n  It has: big, small"),
     ("", (200, {"data": []}), MissingError, "cannot be read"),
+    ("", (200, {"data": [{"id": "big", "meta": {"n_ctx_train": "many"}}]}), MissingError, "cannot be read"),
     ("", (404, b""), MissingError, "up to /v1"),
     ("", (503, fault("loading")), MissingError, "HTTP 503: loading"),
     ("", (401, fault(f"no {KEY}")), UsageError, "Set CONVAGENT_API_KEY"),

@@ -175,7 +175,9 @@ def read_own_documents() -> Iterator[OwnDocument]:
     for each in _read_lines(OWN):
         name = f"{each['title'].replace('/', ' ')}.md"
         parsed = parse_document(Path(name), name, each["text"].encode())
-        yield OwnDocument(each["title"], tuple(map(join_units, parsed.passages)), tuple(each["questions"]))
+        yield OwnDocument(
+            each["title"], tuple(join_units(passage)[0] for passage in parsed.passages), tuple(each["questions"])
+        )
 
 
 def _ask(document: OwnDocument) -> Iterator[ReadingExample]:

@@ -48,12 +48,16 @@ class UnusableError(Exception):
     """A reply that is not read on."""
 
 
+class Training(Struct):
+    n_ctx_train: int | None = None  # tokens; of llama-server, which may have been started with fewer
+
+
 class ModelInfo(Struct):
     """A model as GET /models describes it."""
 
     id: Annotated[str, Meta(min_length=1)]
     max_model_len: int | None = None  # tokens; of vLLM
-    meta: dict[str, Any] | None = None  # of llama-server
+    meta: Training | None = None
 
 
 class ModelList(Struct):
@@ -70,10 +74,14 @@ class Choice(Struct):
     finish_reason: str | None = None
 
 
+class PromptDetails(Struct):
+    cached_tokens: int | None = None
+
+
 class Usage(Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    prompt_tokens_details: dict[str, int | None] | None = None
+    prompt_tokens_details: PromptDetails | None = None
 
 
 class Completion(Struct):

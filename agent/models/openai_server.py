@@ -69,7 +69,7 @@ class ServerModel(LanguageModel):
         try:
             text, finish_reason, usage = self._complete(body, task, reply, on_text)
         finally:
-            cached = (usage.prompt_tokens_details or {}).get("cached_tokens") or 0
+            cached = (usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens) or 0
             call = Call(
                 task.name,
                 "ask",
@@ -126,7 +126,7 @@ def open_server_model(name: str, listen: Listener, concurrency: asyncio.Semaphor
         raise
     name = hide_keys(strip_control_characters(f"{base}#{info.id}"))
     digest = hashlib.sha256(name.encode()).hexdigest()  # weights elsewhere cannot be hashed
-    trained = int((info.meta or {}).get("n_ctx_train") or DEFAULT_CONTEXT)
+    trained = (info.meta and info.meta.n_ctx_train) or DEFAULT_CONTEXT
     size = info.max_model_len or min(trained, DEFAULT_CONTEXT)  # llama-server may have been started with fewer
     return ServerModel(name, digest, listen, server, info.id, size)
 

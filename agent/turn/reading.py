@@ -31,12 +31,7 @@ def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Read
     """The readings of the statements of a passage, by their places."""
     if passage.language != ENGLISH:
         return {}
-    text, ends = join_units(passage), dict[int, tuple[int, int]]()
-    end = len(passage.title) + 1 if passage.title else -1
-    for unit in split_units(passage):
-        start, end = end + 1, end + 1 + len(unit.text)
-        if unit.is_statement:
-            ends[unit.place] = (start, end)
+    text, statements = join_units(passage)
     windows = [(window, _sum_odds(window)) for window in read(question, text)]
     return {
         place: max(
@@ -44,14 +39,18 @@ def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Read
             key=lambda found: found.margin,
             default=Reading(),
         )
-        for place, within in ends.items()
+        for place, within in statements.items()
     }
 
 
-def join_units(passage: Passage) -> str:
-    """A passage as it is read: the title, then its units."""
-    opening = [f"{passage.title}:"] if passage.title else []
-    return " ".join([*opening, *(unit.text for unit in split_units(passage))])
+def join_units(passage: Passage) -> tuple[str, dict[int, tuple[int, int]]]:
+    """A passage as it is read, the title and then its units; and where each statement stands in it, by its place."""
+    text, statements = f"{passage.title}:" if passage.title else "", dict[int, tuple[int, int]]()
+    for unit in split_units(passage):
+        text = f"{text} {unit.text}" if text else unit.text
+        if unit.is_statement:
+            statements[unit.place] = (len(text) - len(unit.text), len(text))
+    return text, statements
 
 
 def _sum_odds(window: Readout) -> Vectors:

@@ -123,11 +123,6 @@ class Table:
         return " ".join(column.name for column in self.columns).casefold()
 
     @cached_property
-    def cell_stems(self) -> frozenset[str]:
-        """Those of all cells."""
-        return frozenset(stem for column in self.columns for key in column.keys for stem in key)
-
-    @cached_property
     def values(self) -> Mapping[tuple[str, ...], Sequence[Column]]:
         """The columns that have a value which is no number or date, by the stems of the value."""
         found: dict[tuple[str, ...], dict[Column, None]] = {}
