@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 from typer import Argument, Option
 
-from agent.terminal import measures, progress, reports, settings
+from agent.terminal import progress, reports, settings
 from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.options import command, fill
 from agent.terminal.settings import log
@@ -68,7 +68,6 @@ RUNS = Argument(help="One run file, or two to compare; a ranking may be a TREC r
 QRELS = Option(None, help="Relevance labels: turn 0 id level.")
 USER_NAME = Argument(help="Small letters, digits, '.', '_' and '-'.")
 USER_FILE = Option(None, "--file", metavar="FILE", help="The users' file.", show_default="users.json in CONVAGENT_DATA")
-PER_TURN = Option(False, "--per-turn", help="Every turn, not the mean alone.")
 MEASURES_AS_JSON = Option(False, "--json", help="Every turn and the means as JSON.")
 
 
@@ -418,7 +417,6 @@ def eval_search(
     qrels: Path | None = QRELS,
     topics: Path | None = Option(None, "--topics", "-t", help="Topics with their own passage lists."),
     rel_level: int = Option(1, min=1, max=1000, help="The level from which a label counts as relevant, save in nDCG."),
-    per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How good the rankings of a run are, as `trec_eval -c` has it: nDCG, precision, recall, AP (MAP), RR (MRR).
@@ -430,7 +428,7 @@ def eval_search(
     from agent.evaluation.scores import evaluate_search, name_measures
 
     scores = evaluate_search(runs, qrels, topics, rel_level)
-    measures.show_measures(scores, name_measures(rel_level), per_turn=per_turn, as_json=as_json)
+    reports.show_measures(scores, name_measures(rel_level), as_json=as_json)
 
 
 @eval_app.command("ptkb")
@@ -438,7 +436,6 @@ def eval_ptkb(
     runs: list[Path] = RUNS,
     qrels: Path | None = QRELS,
     topics: Path | None = Option(None, "--topics", "-t", help="Topics with their own choice."),
-    per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How well a run chooses personal statements: precision, recall, F1, AP (MAP), nDCG, and none where none is needed.
@@ -450,7 +447,7 @@ def eval_ptkb(
     """
     from agent.evaluation.ptkb import MEASURES, evaluate_ptkb
 
-    measures.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(evaluate_ptkb(runs, qrels, topics), MEASURES, as_json=as_json)
 
 
 @eval_app.command("answers")
@@ -459,7 +456,6 @@ def eval_answers(
     topics: Path = Option(..., "--topics", "-t", help="Topics with their canonical replies."),
     passages: list[Path] | None = Option(None, help="Texts of cited passages; can be repeated."),
     index: Path | None = Option(None, "--index", "-i", help="An index that has them."),
-    per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How good the answers of a run are: ROUGE with the canonical replies, words, and what stands in the passages.
@@ -469,7 +465,7 @@ def eval_answers(
     from agent.evaluation.answers import MEASURES, PassageSource, evaluate_answers
 
     scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index))
-    measures.show_measures(scores, MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(scores, MEASURES, as_json=as_json)
 
 
 @command(eval_app, "nuggets")
@@ -490,7 +486,6 @@ class EvalNuggets:
     )
     topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
     output: Path | None = Option(None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl")
-    per_turn: bool = PER_TURN
     as_json: bool = MEASURES_AS_JSON
     overwrite: bool = OVERWRITE
 
@@ -499,7 +494,7 @@ class EvalNuggets:
         from agent.evaluation.nuggets import MEASURES
 
         scores, output = judge_runs(fill(JudgingRequest, self, runs=tuple(self.runs)), progress.stage_progress)
-        measures.show_measures(scores, MEASURES, per_turn=self.per_turn, as_json=self.as_json)
+        reports.show_measures(scores, MEASURES, as_json=self.as_json)
         if output:
             log.info("the verdicts are in %s; --judge %s takes them from there", output, output)
 
@@ -508,7 +503,6 @@ class EvalNuggets:
 def eval_qrecc(
     runs: list[Path] = RUNS,
     truth: Path = Option(..., "--truth", help="The organisers' ground-truth.json."),
-    per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How good a run of SCAI-QReCC is, as its organisers' evaluator has it: rewrites, passages, answers.
@@ -520,7 +514,7 @@ def eval_qrecc(
     """
     from agent.evaluation.qrecc import MEASURES, evaluate_qrecc
 
-    measures.show_measures(evaluate_qrecc(runs, truth), MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(evaluate_qrecc(runs, truth), MEASURES, as_json=as_json)
     log.info("SAS and POSSCORE, which need models from elsewhere, are left out")
 
 
@@ -532,7 +526,6 @@ def eval_rcd_spans(
     spans: list[Path] = Argument(help="One file of num<TAB>span, or two to compare."),
     topics: Path = Option(..., "--topics", "-t", help="Topics with their titles."),
     equivalence: Path | None = EQUIVALENCE,
-    per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How close spans are to the topics' own: weighted character BLEU and Jaccard of words, by scene.
@@ -542,7 +535,7 @@ def eval_rcd_spans(
     from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
 
     scores = evaluate_spans(spans, topics, equivalence)
-    measures.show_measures(scores, SPAN_MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(scores, SPAN_MEASURES, as_json=as_json)
 
 
 @eval_app.command("rcd-passages")
@@ -551,7 +544,6 @@ def eval_rcd_passages(
     qrels: Path = Option(..., help="Relevance labels: num 0 id level."),
     topics: Path | None = Option(None, "--topics", "-t", help="Topics; those of one scene share their labels."),
     equivalence: Path | None = EQUIVALENCE,
-    per_turn: bool = PER_TURN,
     as_json: bool = MEASURES_AS_JSON,
 ) -> None:
     """How good rankings for RCD-2020 are: average precision (its mean is MAP), P@5, reciprocal rank.
@@ -561,7 +553,7 @@ def eval_rcd_passages(
     from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
 
     scores = evaluate_passages(runs, qrels, topics, equivalence)
-    measures.show_measures(scores, PASSAGE_MEASURES, per_turn=per_turn, as_json=as_json)
+    reports.show_measures(scores, PASSAGE_MEASURES, as_json=as_json)
 
 
 @app.command(rich_help_panel=RUNS_PANEL)
@@ -609,7 +601,7 @@ class Report:
 
 @app.command(rich_help_panel=RUNS_PANEL)
 def export(
-    trace: Path = Argument(help="A trace file."),
+    trace: Path = Argument(help="A trace file; for --format trec also a run or another ranking."),
     output: Path = Option(..., "--output", "-o", help="The run file."),
     form: ExportForm | None = Option(None, "--format", help="Default: that of the topics."),
     run_name: str = RUN_NAME,
@@ -622,28 +614,11 @@ def export(
     [bold]convagent export topics.run.trace.jsonl --format autojudge -o answers.jsonl[/] for TREC Auto-Judge.
     [bold]convagent export topics.run.trace.jsonl --format ragnarok -o answers.jsonl[/] for Ragnarök, the Nuggetizer.
     [bold]convagent export topics.run.trace.jsonl --format nuggetizer -o pool.jsonl[/] to make nuggets from.
-    [bold]convagent export topics.run.trace.jsonl --format trec -o run.trec[/] for trec_eval and ir_measures.
+    [bold]convagent export topics.run.json --format trec -o run.trec[/] for trec_eval and ir_measures.
     """
-    from agent.runs.export import export_trace
+    from agent.runs.export import export_run
 
-    turns = export_trace(trace, form, output, run_name, team, overwrite=overwrite)
-    log.info("%s: %d turns", output, turns)
-
-
-@app.command(rich_help_panel=RUNS_PANEL)
-def convert(
-    run: Path = Argument(help="A run file, or a ranking in any form that answer --ranking takes."),
-    output: Path = Option(..., "--output", "-o", help="The file to write."),
-    to: Literal["trec"] = Option("trec", help="qid Q0 docid rank score tag."),
-    overwrite: bool = OVERWRITE,
-) -> None:
-    """Write a run's rankings in another form.
-
-    [bold]convagent convert topics.run.json --to trec -o topics.trec[/]
-    """
-    from agent.runs.export import convert_run
-
-    log.info("%s: %d turns", output, convert_run(run, output, overwrite=overwrite))
+    log.info("%s: %d turns", output, export_run(trace, form, output, run_name, team, overwrite=overwrite))
 
 
 @app.command(rich_help_panel=RUNS_PANEL)

@@ -113,7 +113,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(example_index: PassageIndex, tmp
     assert answered(example_index, topics).code == 0
     run = written(tmp_path / "run.json", marked + (tmp_path / "out.json").read_bytes())
     assert call("validate", run, "-t", topics).code == 0
-    assert call("convert", run, "-o", tmp_path / "run.trec").code == 0
+    assert call("export", run, "--format", "trec", "-o", tmp_path / "run.trec").code == 0
     trec = written(tmp_path / "marked.trec", marked + (tmp_path / "run.trec").read_bytes())
     assert read_ranking(trec).hits == read_ranking(run).hits
     first = next(iter(read_ranking(run).hits["0_1"])).id
@@ -212,7 +212,7 @@ def test_a_run_that_has_no_form_in_trec(odd: dict[str, Any], tmp_path: Path) -> 
     }
     turn = {"turn_id": odd.get("turn_id", "0_1"), "responses": [response]}
     run = {"run_name": "x", "run_type": "automatic", "turns": [turn] * (2 if "twice" in odd else 1)}
-    ended = call("convert", written(tmp_path / "run.json", run), "-o", tmp_path / "run.trec")
+    ended = call("export", written(tmp_path / "run.json", run), "--format", "trec", "-o", tmp_path / "run.trec")
     assert (ended.code, ended.crash) == (5, "")
     assert "run.json: " in ended.err
     assert not (tmp_path / "run.trec").exists()

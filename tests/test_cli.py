@@ -48,7 +48,7 @@ def test_a_run_in_every_form(tmp_path: Path) -> None:
         ("answer", "topics.json", "-m", "none", "-o", "found.json"): (0, "15 turns answered"),
         ("validate", "found.json", "-t", "topics.json"): (0, "found.json: valid (15 turns)\n"),
         ("show", "found.trace.jsonl", "--topic", "1"): (0, "garden-"),
-        ("convert", "found.json", "--to", "trec", "-o", "found.trec"): (0, "found.trec: 15 turns"),
+        ("export", "found.json", "--format", "trec", "-o", "found.trec"): (0, "found.trec: 15 turns"),
         ("answer", "topics.json", "-m", "none", *only, "-q"): (0, ""),
         ("validate", "only.json", "-t", "topics.json", "--collection", "any", "--json"): (0, '"valid":true'),
         ("export", "only.trace.jsonl", "--format", "ikat-2025", "--team", "us", "-o", "only.jsonl"): (0, "15 turns"),

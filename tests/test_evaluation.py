@@ -7,7 +7,7 @@ import pytest
 
 from agent.evaluation import ptkb
 from agent.evaluation.scores import RankedScores, evaluate_search, measure_search, p_value, read_qrels
-from agent.runs.export import export_trace
+from agent.runs.export import export_run
 from schemas.errors import InvalidInputError, UsageError
 from tests.conftest import EXAMPLES
 from tests.test_topics import IKAT, write
@@ -69,7 +69,7 @@ def test_statement_measures_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("edition", IKAT)
 def test_statements_of_every_edition_are_judged_alike(tmp_path: Path, example_run: Path, edition: str) -> None:
     """A run exported to another edition, with scores, ids or texts for statements, has the same measures."""
-    export_trace(example_run.with_name("automatic.trace.jsonl"), edition, tmp_path / "run", "r", "t", overwrite=False)
+    export_run(example_run.with_name("automatic.trace.jsonl"), edition, tmp_path / "run", "r", "t", overwrite=False)
     topics = EXAMPLES / "topics.json"
     [ours], [theirs] = (ptkb.evaluate_ptkb([run], None, topics) for run in (example_run, tmp_path / "run"))
     assert ours.turns == theirs.turns
@@ -79,7 +79,7 @@ def test_statements_of_every_edition_are_judged_alike(tmp_path: Path, example_ru
 
 def test_texts_need_the_topics_to_be_known(tmp_path: Path, example_run: Path) -> None:
     trace, run = example_run.with_name("automatic.trace.jsonl"), tmp_path / "run"
-    export_trace(trace, "ikat-2025", run, "r", "t", overwrite=False)
+    export_run(trace, "ikat-2025", run, "r", "t", overwrite=False)
     with pytest.raises(UsageError, match="gives statements as texts"):
         ptkb.evaluate_ptkb([run], write(tmp_path / "qrels", "1_1 0 1 1\n"), None)
     with pytest.raises(UsageError, match="--qrels or --topics"):

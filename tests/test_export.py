@@ -13,7 +13,7 @@ import pytest
 
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.export import export_trace
+from agent.runs.export import export_run
 from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_files import encode_run, run_problems
@@ -40,7 +40,7 @@ def trace(example_runs: Path) -> Path:
 
 
 def export(trace: Path, form: str | None, out: Path, name: str = "convagent") -> Path:
-    assert export_trace(trace, form, out, name, "us", overwrite=False) == 15
+    assert export_run(trace, form, out, name, "us", overwrite=False) == 15
     return out
 
 
@@ -59,9 +59,9 @@ def test_what_an_edition_cannot_express_is_said_and_nothing_is_written(
     origin = EvidenceFiles(example_index.directory, embedder="none")
     answer_file(RunRequest(topics, origin, "none", Plan(k=5)), outputs, turn_progress)
     with pytest.raises(InvalidInputError, match="turn 9-1_1: qrecc cannot express it"):
-        export_trace(outputs.trace, "qrecc", tmp_path / "out", "ours", "us", overwrite=False)
+        export_run(outputs.trace, "qrecc", tmp_path / "out", "ours", "us", overwrite=False)
     with pytest.raises(UsageError, match="a run's name has no spaces: 'our run'"):
-        export_trace(outputs.trace, None, tmp_path / "out", "our run", "us", overwrite=False)
+        export_run(outputs.trace, None, tmp_path / "out", "our run", "us", overwrite=False)
     assert not (tmp_path / "out").exists()
 
 

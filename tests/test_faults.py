@@ -43,7 +43,7 @@ COMMANDS = {
         ("run.trace.jsonl",),
     ),
     "export": Command("export {here}/run.trace.jsonl -o {out}/run.json --overwrite", "run.json"),
-    "convert": Command("convert {here}/run.json -o {out}/run.trec --overwrite", "run.trec"),
+    "ranking": Command("export {here}/run.json --format trec -o {out}/run.trec --overwrite", "run.trec"),
     "build": Command(
         "index build {here}/birch.jsonl -o {out}/index --embedder none --overwrite", "index/convagent-index.json"
     ),
@@ -198,6 +198,6 @@ def test_nobody_reads_on(call: str, here: Path, tmp_path: Path) -> None:
 
 
 def test_a_device_is_not_replaced_by_a_file(here: Path) -> None:
-    result = run("convert", here / "run.json", "-o", "/dev/null", "--overwrite")
+    result = run("export", here / "run.json", "--format", "trec", "-o", "/dev/null", "--overwrite")
     assert (result.returncode, "/dev/null: is no ordinary file" in result.stderr) == (2, True)
     assert Path("/dev/null").is_char_device()

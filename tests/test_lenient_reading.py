@@ -86,7 +86,7 @@ def test_an_odd_run_is_read_said_and_judged(edition: str, tmp_path: Path) -> Non
 
 def check_odd_run(edition: str, path: str, value: Any, said: str, place: Path) -> None:
     topics, run = write_changed(place, edition, path, value)
-    converted = outcome("convert", run, "-o", place / "run.trec", "--overwrite")
+    converted = outcome("export", run, "--format", "trec", "-o", place / "run.trec", "--overwrite")
     assert converted.code == 0, converted.err
     without_place = re.sub(r"^\S.*?: (?=`|the )", "", said)
     assert len([line for line in converted.err.splitlines() if without_place in line]) == 1, path
@@ -136,13 +136,17 @@ def test_a_printed_run_is_read(tmp_path: Path) -> None:
     assert ended.code == 5
     assert "True, False and None are read as true, false and null (7 times)" in ended.out
     assert "a comma after the last item is left out" in ended.out
-    lines = [line for line in outcome("convert", run, "-o", tmp_path / "trec").err.splitlines() if "True" in line]
+    lines = [
+        line
+        for line in outcome("export", run, "--format", "trec", "-o", tmp_path / "trec").err.splitlines()
+        if "True" in line
+    ]
     assert len(lines) == 1
 
 
 @pytest.mark.parametrize("text", ["{'a': 1}", '{"run_name": __import__("os")}', '{"turns": [true, False', "True"])
 def test_what_is_no_json_is_refused(text: str, tmp_path: Path) -> None:
-    ended = outcome("convert", write(tmp_path / "run.json", text), "-o", tmp_path / "run.trec")
+    ended = outcome("export", write(tmp_path / "run.json", text), "--format", "trec", "-o", tmp_path / "run.trec")
     assert (ended.code, "is no run" in ended.err) == (5, True)
 
 
@@ -203,7 +207,7 @@ def test_guideline_topics_are_topics_and_a_ranking(tmp_path: Path) -> None:
     assert (written["run_type"], [turn["turn_id"] for turn in written["turns"]]) == ("only_response", found.turn_ids())
     check = ("-t", topics, "--collection", "any", "--ranking", topics)
     assert outcome("validate", run, *check, "--strict").code == 0
-    assert outcome("convert", run, "-o", tmp_path / "run.trec").code == 0
+    assert outcome("export", run, "--format", "trec", "-o", tmp_path / "run.trec").code == 0
     assert outcome("eval", "search", run, "-t", topics).code == 0
     for id, said in (("rock:9", "rock:9 is not in the"), ("music:1", "are not in the order of the")):
         broken = changed(written, "turns/1/responses/0/passage_provenance/0/id", id)

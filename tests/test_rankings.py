@@ -86,7 +86,7 @@ def test_a_bad_ranking_is_refused_with_the_place(text: str, message: str, tmp_pa
 
 
 def test_every_command_reads_a_ranking_but_validate(topics: Topics, tmp_path: Path) -> None:
-    """`answer`, `eval`, `convert` and `report` read the same; what is odd is said once."""
+    """`answer`, `eval`, `export` and `report` read the same; what is odd is said once."""
     write(tmp_path / "given", TREC + "7-1_1 Q0 bread:1 1 2.0 t\n")
     write(tmp_path / "foreign", "7-1_1 Q0 bread:1 1 2.0 t\n")
     write(tmp_path / "texts.jsonl", PASSAGES)
@@ -94,7 +94,7 @@ def test_every_command_reads_a_ranking_but_validate(topics: Topics, tmp_path: Pa
     commands = [
         ("answer", "topics.json", "--ranking", "given", *offline, "-o", "run.json"),
         ("eval", "search", "given", "-t", "topics.json", "--json"),
-        ("convert", "given", "-o", "out.trec"),
+        ("export", "given", "--format", "trec", "-o", "out.trec"),
         ("report", "given", "-t", "topics.json", "-o", "out.html"),
         ("validate", "given", "-t", "topics.json"),
         ("answer", "topics.json", "--ranking", "foreign", *offline, "-o", "other.json"),

@@ -359,12 +359,12 @@ def test_the_commands(topics: Path, tmp_path: Path, example_index: PassageIndex)
     steps = [
         ["spans", str(topics), "-o", str(spans)],
         ["rank", str(topics), *index, "--spans", str(spans), "-o", str(run), "-k", "5"],
-        ["eval", "rcd-spans", str(spans), str(spans), "--topics", str(topics), "--per-turn"],
+        ["eval", "rcd-spans", str(spans), str(spans), "--topics", str(topics), "--json"],
         ["eval", "rcd-passages", str(run), "--qrels", str(qrels), "--topics", str(topics), "--json"],
     ]
     said = [CliRunner().invoke(app, step) for step in steps]
     assert [result.exit_code for result in said] == [0] * len(steps), [result.output for result in said]
-    assert "1+2\t1.0000  1.0000  1.0000  1.0000\n" in said[2].stdout
+    assert '"1+2":{"BLEU":1.0,"Jaccard":1.0}' in said[2].stdout
     assert '"mean":{"AP":' in said[3].stdout
     again = CliRunner().invoke(app, steps[0])
     assert again.exit_code == 2

@@ -18,7 +18,7 @@ from agent.evaluation.report import (
     write_report,
 )
 from agent.evaluation.scores import evaluate_search
-from agent.runs.export import convert_run
+from agent.runs.export import export_run
 from schemas.errors import ConvagentError
 from tests import within
 from tests.conftest import EXAMPLES
@@ -68,7 +68,7 @@ def test_labels_of_files_come_before_those_of_the_topics(request_of: ReportReque
 def test_rankings_alone_and_a_trace_as_a_run(
     request_of: ReportRequest, runs: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    convert_run(runs[1], trec := tmp_path / "manual.trec", overwrite=False)
+    export_run(runs[1], "trec", trec := tmp_path / "manual.trec", "", "", overwrite=False)
     both = compare(request_of)
     mixed = compare(replace(request_of, runs=(runs[0].with_name("automatic.trace.jsonl"), trec)))
     assert mixed["nDCG@5"].values == both["nDCG@5"].values

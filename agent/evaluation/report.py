@@ -55,6 +55,7 @@ SAME = 1e-9  # values that differ by less are equal
 QUICK_ROUGE = "rouge1", "rouge2"  # ROUGE-L would take half of the time of a report
 WIDTH, HEIGHT, STUB = 1000, 160, 1.5  # of a chart, and of a bar without a difference, so that it can be pointed at
 MINUS = "−"
+NO_RESPONSE = RunResponse(1, "", ())
 Values = Mapping[str, float]  # by turn id
 
 
@@ -82,21 +83,15 @@ class OpenedRun:
     traced: Mapping[str, TraceLine]  # by turn id; empty without a trace
     is_manual: bool = False  # it was given the right statements, so that its choice says nothing
 
-    def find_passages(self, turn_id: str) -> dict[str, RunPassage]:
-        """The ranking of a turn's first response, as trec_eval orders it."""
-        response = self.find_response(turn_id)
-        found = {passage.id: passage for passage in (response and response.passages) or ()}
-        return {id: found[id] for id, _ in sort_by_score([(id, passage.score) for id, passage in found.items()])}
-
-    def find_response(self, turn_id: str) -> RunResponse | None:
+    def find_response(self, turn_id: str) -> RunResponse:
         """The first response of a turn."""
         turn = self.turns.get(turn_id)
-        return turn.responses[0] if turn and turn.responses else None
+        return turn.responses[0] if turn and turn.responses else NO_RESPONSE
 
-    def find_text(self, turn_id: str) -> str:
-        """The answer of a turn; empty where it has none."""
-        response = self.find_response(turn_id)
-        return (response.text or "") if response else ""
+    def rank_passages(self, turn_id: str) -> dict[str, float]:
+        """The scores of a turn's passages, as trec_eval orders them."""
+        found = {passage.id: passage.score for passage in self.find_response(turn_id).passages or ()}
+        return dict(sort_by_score([*found.items()]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +107,6 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """By how much a run is above the first."""
-
-    by: Interval
-    p: float  # corrected for the other runs
-    wins: int  # turns at which it is better
-    losses: int
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """One measure of all runs."""
 
@@ -129,13 +114,36 @@ class Comparison:
     leads: bool  # it stands for others
     values: tuple[Values, ...]  # of each run; empty for one that has no such part
     means: tuple[Interval | None, ...]
-    differences: Mapping[int, Difference]  # by the place of the run
+    differences: Mapping[int, Mapping[str, Any]]  # from the first run, by the place of the other
 
 
 def write_report(request: ReportRequest) -> Path:
     """Read everything, measure and compare it, and write the page. Returns where it is."""
     check_writable(request.output, request.overwrite)
-    write_atomically(request.output, [render_report(open_material(request), request.topics.name).encode()])
+    material = open_material(request)
+    compared = compare_runs(material)
+    anchors = {id: f"turn-{place}" for place, id in enumerate(material.topics.turn_ids(), start=1)}
+    charted = next((each for each in compared if each.leads), None)
+    values = charted.values if charted else ()  # each run against the first; without another, the first one's own
+    shown: dict[int, Values] = {n: paired_differences(each, values[0]) for n, each in enumerate(values) if n}
+    shown = shown or dict(enumerate(values))
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"number": format_number, "change": format_change}
+    page = environment.get_template("report.html").render(
+        names=[run.name for run in material.runs],
+        topics=material.topics,
+        topics_name=request.topics.name,
+        compared=compared,
+        charted=charted,
+        charts={place: draw_bars(found, anchors) for place, found in shown.items() if found},
+        turns=[view_turn(material, topic, n) for topic in material.topics.topics for n in range(len(topic.turns))],
+        anchors=anchors,
+        cut=CUT,
+        style=style,
+        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+    write_atomically(request.output, [page.encode()])
     return request.output
 
 
@@ -146,18 +154,14 @@ def open_material(request: ReportRequest) -> Material:
     topics = read_topics(request.topics)
     known: Qrels = {id: {} for id in topics.turn_ids()}
     runs = tuple(map(open_run, request.runs))
-    for path, run in zip(request.runs, runs, strict=True):
-        check_turns_shared(path, run.turns, known)
-    if request.qrels:
-        passages = read_qrels(request.qrels)
-    else:
-        own = {id: dict.fromkeys(labels.passage_ids, request.rel_level) for id, labels in topics.labels.items()}
-        passages = own if any(own.values()) else {}
+    own = {id: dict.fromkeys(labels.passage_ids, request.rel_level) for id, labels in topics.labels.items()}
+    passages = read_qrels(request.qrels) if request.qrels else own if any(own.values()) else {}
     given = request.ptkb_qrels
     statements = ptkb.read_statement_labels(given) if given else ptkb.labels_of_topics(topics)
-    for file, labels in ((request.qrels, passages), (request.ptkb_qrels, statements)):
+    checked = [(path, run.turns) for path, run in zip(request.runs, runs, strict=True)]
+    for file, found in (*checked, (request.qrels, passages), (given, statements)):
         if file:
-            check_turns_shared(file, labels, known)
+            check_turns_shared(file, found, known)
     return Material(
         topics,
         runs,
@@ -186,7 +190,8 @@ def open_run(path: Path) -> OpenedRun:
         return run
     traced = _read_traced_run(beside, name)
     both = run.turns.keys() & traced.turns.keys()
-    if not both or any(run.find_text(id) != traced.find_text(id) for id in both):
+    texts = [[each.find_response(id).text or "" for id in both] for each in (run, traced)]
+    if not both or texts[0] != texts[1]:
         what = "is of another run: it has other turns or answers"
         raise InvalidInputError(what, where=str(beside), remedy="Move it away, or report on the trace itself.")
     return OpenedRun(name, edition, run.turns, traced.traced, traced.is_manual)
@@ -221,7 +226,7 @@ def compare_runs(material: Material) -> list[Comparison]:
 
 
 def _measure_search(material: Material, run: OpenedRun) -> Scores | None:
-    ranked = {id: {p.id: p.score for p in run.find_passages(id).values()} for id in run.turns}
+    ranked = {id: run.rank_passages(id) for id in run.turns}
     has_both = material.passage_labels and any(ranked.values())
     return measure_search(run.name, ranked, material.passage_labels, material.rel_level) if has_both else None
 
@@ -235,57 +240,30 @@ def _measure_statements(material: Material, run: OpenedRun) -> Scores | None:
 
 def _measure_answers(material: Material, run: OpenedRun) -> Scores | None:
     replies = {id: known.reply for id, known in material.topics.labels.items() if known.reply.strip()}
-    if not replies or not any(map(run.find_text, run.turns)):
+    if not replies or not any(run.find_response(id).text for id in run.turns):
         return None
-    texts = material.texts
     found = {}
     for id, reply in replies.items():
-        response = run.find_response(id)
-        at_hand = bool(response and response.used and all(texts.find(hit.id) for hit in response.used))
-        found[id] = answers.measure_turn(run.turns.get(id), reply, texts if at_hand else None, rouge=QUICK_ROUGE)
+        used = run.find_response(id).used
+        texts = material.texts if used and all(material.texts.find(hit.id) for hit in used) else None
+        found[id] = answers.measure_turn(run.turns.get(id), reply, texts, rouge=QUICK_ROUGE)
     return Scores(run.name, found, 0)
 
 
-def _find_differences(values: Sequence[Values]) -> dict[int, Difference]:
-    """Of each other run from the first; their p-values are corrected together."""
+def _find_differences(values: Sequence[Values]) -> dict[int, dict[str, Any]]:
+    """By how much each other run is above the first, and at how many turns; p-values are corrected together."""
     pairs = {place: paired_differences(values[place], values[0]) for place in range(1, len(values))}
     pairs = {place: found for place, found in pairs.items() if found}
     corrected = correct_by_holm([randomisation_p(found) for found in pairs.values()])
     return {
-        place: Difference(
-            bootstrap_interval(found),
-            p,
-            sum(value > SAME for value in found.values()),
-            sum(value < -SAME for value in found.values()),
-        )
+        place: {
+            "by": bootstrap_interval(found),
+            "p": p,
+            "wins": sum(value > SAME for value in found.values()),
+            "losses": sum(value < -SAME for value in found.values()),
+        }
         for (place, found), p in zip(pairs.items(), corrected, strict=True)
     }
-
-
-def render_report(material: Material, topics_name: str) -> str:
-    """The page of what was read."""
-    compared = compare_runs(material)
-    anchors = {id: f"turn-{place}" for place, id in enumerate(material.topics.turn_ids(), start=1)}
-    charted = next((each for each in compared if each.leads), None)
-    values = charted.values if charted else ()  # each run against the first; without another, the first one's own
-    shown: dict[int, Values] = {n: paired_differences(each, values[0]) for n, each in enumerate(values) if n}
-    shown = shown or dict(enumerate(values))
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"number": format_number, "change": format_change}
-    return environment.get_template("report.html").render(
-        names=[run.name for run in material.runs],
-        topics=material.topics,
-        topics_name=topics_name,
-        compared=compared,
-        charted=charted,
-        charts={place: draw_bars(found, anchors) for place, found in shown.items() if found},
-        turns=[view_turn(material, topic, n) for topic in material.topics.topics for n in range(len(topic.turns))],
-        anchors=anchors,
-        cut=CUT,
-        style=style,
-        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-    )
 
 
 def view_turn(material: Material, topic: Topic, place: int) -> dict[str, Any]:
@@ -300,36 +278,34 @@ def view_turn(material: Material, topic: Topic, place: int) -> dict[str, Any]:
 
 
 def _view_run(material: Material, run: OpenedRun, topic: Topic, turn_id: str) -> dict[str, Any]:
-    answered, response, line = run.turns.get(turn_id), run.find_response(turn_id), run.traced.get(turn_id)
-    sentences = line.answered.response.sentences if line else ()
-    sentences = sentences or (Sentence(run.find_text(turn_id), ()),)
-    used = [hit.id for hit in response.used] if response else []
-    cited = dict.fromkeys([id for sentence in sentences for id in sentence.passage_ids] + used)
+    turn, response, line = run.turns.get(turn_id), run.find_response(turn_id), run.traced.get(turn_id)
+    sentences = (line.answered.response.sentences if line else ()) or (Sentence(response.text or "", ()),)
+    cited = dict.fromkeys(id for sentence in sentences for id in sentence.passage_ids)
+    cited |= dict.fromkeys(hit.id for hit in response.used)
     labels = material.passage_labels.get(turn_id, {})
     relevant = {id for id, level in labels.items() if level >= material.rel_level}
-    ranked = list(run.find_passages(turn_id))
-    ranks = {id: rank for rank, id in enumerate(ranked, start=1)}
+    ranked = list(run.rank_passages(turn_id))
+    missed = relevant.difference(ranked[:SHOWN])
     return {
-        "lacks_turn": answered is None,
-        "rewrite": line.answered.query.standalone if line else (answered and answered.rewrite) or "",
+        "lacks_turn": turn is None,
+        "rewrite": line.answered.query.standalone if line else (turn and turn.rewrite) or "",
         "sentences": sentences,
         "citations": {id: number for number, id in enumerate(cited, start=1)},
         "without_model": line.answered.without_model if line else "",
         "seconds": line.seconds if line else None,
-        "statements": list(_mark_statements(material, run, topic, turn_id)),
+        "statements": list(_mark_statements(material, turn, topic)) if turn else [],
         "ranking": [(id, id in relevant) for id in ranked[:SHOWN]],
-        "missed": [(id, ranks.get(id)) for id in labels if id in relevant and ranks.get(id, SHOWN + 1) > SHOWN],
+        "missed": [(id, ranked.index(id) + 1 if id in ranked else None) for id in labels if id in missed],
     }
 
 
-def _mark_statements(material: Material, run: OpenedRun, topic: Topic, turn_id: str) -> Iterator[tuple[str, str]]:
+def _mark_statements(material: Material, turn: RunTurn, topic: Topic) -> Iterator[tuple[str, str]]:
     """The statements that matter or were chosen, each with a mark: right, wrong, missed; chosen where nobody judged."""
-    labels = material.statement_labels.get(turn_id)
-    turns = [run.turns[turn_id]] if turn_id in run.turns else []
-    chosen = ptkb.rank_chosen(turns, Topics("", (topic,), {})).get(turn_id, {})
+    labels = material.statement_labels.get(turn.turn_id)
+    chosen = ptkb.rank_chosen([turn], Topics("", (topic,), {}))[turn.turn_id]
     for statement in topic.ptkb:
-        matters, is_chosen = bool(labels and labels.get(statement.id, 0) > 0), statement.id in chosen
-        if is_chosen:
+        matters = bool(labels and labels.get(statement.id, 0) > 0)
+        if statement.id in chosen:
             yield statement.text, "chosen" if labels is None else "right" if matters else "wrong"
         elif matters:
             yield statement.text, "missed"

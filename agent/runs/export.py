@@ -25,23 +25,24 @@ source: `autojudge_base.report` of autojudge-base 1.0.0 (trec-auto-judge/auto-ju
 """
 
 import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from agent.runs.given_ranking import read_ranking
 from agent.runs.run import describe_run
-from agent.runs.trace import read_trace
+from agent.runs.trace import is_trace, read_trace
 from agent.runs.trec import format_trec_lines
 from agent.tracks.oddities import locate_errors
 from agent.tracks.run_files import encode_run
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.response_length import count_whitespace_words
 from schemas.errors import InvalidInputError
-from schemas.records import Hit, Passage, RunInfo, TurnResult
+from schemas.records import Hit, RunInfo, TurnResult
 
 log = logging.getLogger("convagent")
+TREC = "trec"
 
 
 def encode_autojudge(turn: TurnResult, info: RunInfo) -> bytes:
@@ -54,8 +55,9 @@ def encode_autojudge(turn: TurnResult, info: RunInfo) -> bytes:
         "narrative": turn.query.standalone,
         "type": info.type,
     }
-    responses = [{"text": said.text, "citations": said.passage_ids} for said in turn.response.sentences]
-    return _encode_line({"metadata": metadata, "responses": responses, "references": _list_references(turn)})
+    references = _list_references(turn)
+    said = [{"text": said.text, "citations": said.passage_ids} for said in turn.response.sentences]
+    return msgspec.json.encode({"metadata": metadata, "responses": said, "references": references}) + b"\n"
 
 
 def encode_ragnarok(turn: TurnResult, info: RunInfo) -> bytes:
@@ -69,20 +71,19 @@ def encode_ragnarok(turn: TurnResult, info: RunInfo) -> bytes:
         "response_length": sum(count_whitespace_words(sentence.text) for sentence in said),
         "run_id": info.name,
     }
-    return _encode_line(line)
+    return msgspec.json.encode(line) + b"\n"
 
 
 def encode_candidates(turn: TurnResult, _info: RunInfo) -> bytes:
     """The line of a turn: its passages whose text was read."""
     scores = {hit.id: hit.score for hit in turn.hits}
-    candidates = [{"docid": p.id, "score": scores.get(p.id, 0.0), "doc": _to_doc(p)} for p in turn.passages]
+    docs = {p.id: {"segment": p.text, "title": p.title, "url": p.url} for p in turn.passages}
+    candidates = [
+        {"docid": id, "score": scores.get(id, 0.0), "doc": {name: value for name, value in doc.items() if value}}
+        for id, doc in docs.items()
+    ]
     query = {"qid": turn.turn_id, "text": turn.query.standalone}
-    return _encode_line({"query": query, "candidates": candidates})
-
-
-def encode_ranking(turn: TurnResult, info: RunInfo) -> bytes:
-    """The lines of a turn's ranking, as trec_eval reads them."""
-    return format_trec_lines(turn.turn_id, turn.hits, info.name).encode()
+    return msgspec.json.encode({"query": query, "candidates": candidates}) + b"\n"
 
 
 def _list_references(turn: TurnResult) -> list[str]:
@@ -92,29 +93,24 @@ def _list_references(turn: TurnResult) -> list[str]:
     return list(dict.fromkeys((*(passage.id for passage in turn.passages), *turn.response.used)))
 
 
-def _to_doc(passage: Passage) -> dict[str, str]:
-    more = {"title": passage.title, "url": passage.url}
-    return {"segment": passage.text} | {name: value for name, value in more.items() if value}
-
-
-def _encode_line(line: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(line) + b"\n"
-
-
-FOR_OTHER_TOOLS = {  # the forms that a trace can be written in beside those of the editions
+# The forms that a trace can be written in beside those of the editions: a turn as its line or lines.
+FOR_OTHER_TOOLS: Mapping[str, Callable[[TurnResult, RunInfo], bytes]] = {
     "autojudge": encode_autojudge,
     "nuggetizer": encode_candidates,
     "ragnarok": encode_ragnarok,
-    "trec": encode_ranking,
+    TREC: lambda turn, info: format_trec_lines(turn.turn_id, turn.hits, info.name).encode(),
 }
 
 
-def export_trace(path: Path, form: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
-    """Write the run of a trace in the form of an edition (its own by default) or of another tool.
+def export_run(path: Path, form: str | None, out: Path, name: str, team: str, *, overwrite: bool) -> int:
+    """Write the run of a trace in the form of an edition (its own by default) or of another tool; no model is asked.
 
-    No model is asked. Returns the number of turns. Raises `InvalidInputError` naming the turn that cannot be expressed.
+    A ranking in any form that `--ranking` takes can be written as a TREC run: the first of every turn, with all digits
+    of its scores. Returns the number of turns. Raises `InvalidInputError` naming the turn that cannot be expressed.
     """
     check_writable(out, overwrite)
+    if form == TREC and not is_trace(path):
+        return _export_ranking(path, out)
     trace = read_trace(path)
     settings = trace.settings
     if len(trace.places) < settings.turns:
@@ -126,17 +122,9 @@ def export_trace(path: Path, form: str | None, out: Path, name: str, team: str, 
     return len(trace.places)
 
 
-def convert_run(path: Path, out: Path, *, overwrite: bool) -> int:
-    """Write the first ranking of every turn as a TREC run: `qid Q0 docid rank score tag`. Returns the number of turns.
-
-    The file is of any form that `--ranking` takes. Scores keep all their digits.
-    """
-    check_writable(out, overwrite)
+def _export_ranking(path: Path, out: Path) -> int:
     ranking = read_ranking(path)
+    found = ((id, [Hit(*scored) for scored in scores.items()]) for id, scores in ranking.scores.items())
     with locate_errors(path):
-        rows = [
-            format_trec_lines(turn_id, (Hit(id, score) for id, score in scores.items()), ranking.name).encode()
-            for turn_id, scores in ranking.scores.items()
-        ]
-    write_atomically(out, rows)
-    return len(rows)
+        write_atomically(out, [format_trec_lines(id, hits, ranking.name).encode() for id, hits in found])
+    return len(ranking.scores)

@@ -14,6 +14,10 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
+import typer
+from rich.table import Column
+from rich.text import Text
+
 from agent.models.bundled import requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
@@ -27,7 +31,7 @@ from agent.models.local.hardware import (
     threads_to_use,
 )
 from agent.models.registry import is_server_address
-from agent.terminal.output import open_stdout, print_json, to_plain_text
+from agent.terminal.output import print_json, print_table, to_plain_text
 from indexes.processors import logical_cores
 from indexes.storage.directories import is_writable, name_cache_directory
 from indexes.storage.files import hash_file
@@ -37,8 +41,7 @@ from schemas.secrets import SECRET_SETTINGS, SHOWN_INSTEAD, hide_secrets
 LIBRARIES = ("convagent", "llama-cpp-python", "tantivy", "spacy", "langchain-core")
 OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "API_KEY", "TIMEOUT")
 SETTINGS = {THREADS, GPU_LAYERS, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
-MACHINE, LANGUAGE, EMBEDDING = "Machine", "Language model", "Embedding model"
-INSTALLED, CHOSEN = "Libraries", "Settings"
+LANGUAGE, EMBEDDING, CHOSEN = "Language model", "Embedding model", "Settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +82,27 @@ def show_doctor(facts: Facts, *, as_json: bool) -> None:
     else:
         troubles = tuple(Fact("stops" if each.stops else "note", each.what, each.remedy) for each in facts.troubles)
         for title, found in {**facts.sections, "Problems": troubles or (Fact("", "none"),)}.items():
-            _show_section(title, found)
+            columns = Column(title, min_width=18), Column("", overflow="fold")  # paths are there to be copied
+            print_table(columns, map(_to_row, found))
+            typer.echo()
     if not facts.usable:
         raise MissingError("it cannot be used yet", remedy="See the problems named above.")
 
 
-def _show_section(title: str, facts: tuple[Fact, ...]) -> None:
-    """Print names and values, and dim behind them what is said about them."""
-    from rich.table import Column, Table
-
-    columns = Column(title, min_width=18), Column("", overflow="fold")  # paths are there to be copied
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for fact in facts:
-        told = to_plain_text(str(fact.value)).append_text(to_plain_text(f"  {fact.about}", "dim"))
-        table.add_row(to_plain_text(f"  {fact.name}"), told)
-    open_stdout().print(table, "")
+def _to_row(fact: Fact) -> tuple[Text, Text]:
+    """Name and value, and dim behind it what is said about it."""
+    about = to_plain_text(f"  {fact.about}", "dim")
+    return to_plain_text(f"  {fact.name}"), to_plain_text(str(fact.value)).append_text(about)
 
 
 def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str, Any]) -> Facts:
     """The facts for these models. `settings_file` has the contents of convagent.toml, empty where there is none."""
     stop_spinning_threads()  # before llama.cpp is loaded, as when a model is opened
     facts = Facts()
-    facts.sections[MACHINE] = tuple(_describe_machine())
+    facts.sections["Machine"] = tuple(_describe_machine())
     facts.sections[LANGUAGE] = _describe_model(model, facts.troubles, is_needed=True)
     facts.sections[EMBEDDING] = _describe_model(embedder or "minilm", facts.troubles, is_needed=embedder is not None)
-    facts.sections[INSTALLED] = tuple(Fact(name, version(name)) for name in LIBRARIES)
+    facts.sections["Libraries"] = tuple(Fact(name, version(name)) for name in LIBRARIES)
     facts.sections[CHOSEN] = (*_read_environment(), *_flatten_settings(settings_file))
     facts.troubles.extend(_find_troubles(facts.sections))
     return facts

@@ -6,8 +6,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
-from itertools import islice
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -28,8 +27,11 @@ class ErrorReportingGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What holds for all commands may stand after the command's name, too: `convagent index build ... -q`."""
-        common, rest = split_common_options(args)
-        return super().parse_args(ctx, [*common, *rest])
+        end = args.index("--") if "--" in args else len(args)
+        pairs = pairwise(["", *args[:end]])
+        belongs_to_command = [before != "--gpu-layers" and not _COMMON.fullmatch(given) for before, given in pairs]
+        ordered = sorted(range(end), key=belongs_to_command.__getitem__)  # what holds for all comes first
+        return super().parse_args(ctx, [*(args[place] for place in ordered), *args[end:]])
 
     def invoke(self, ctx: Any) -> Any:
         signal.signal(signal.SIGTERM, _raise_terminated)
@@ -38,47 +40,31 @@ class ErrorReportingGroup(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()  # at exit it would be too late to say that it failed
         except ConvagentError as error:
-            _show_traceback()
-            typer.echo(strip_control_characters(f"convagent: {error}"), err=True)
-            raise typer.Exit(error.exit_code) from error
-        except KeyboardInterrupt as error:
-            _report_end("interrupted", ctx)
-            raise typer.Exit(INTERRUPTED) from error
-        except _TerminatedError as error:
-            _report_end("terminated", ctx)
-            raise typer.Exit(TERMINATED) from error
+            raise _report(str(error), error.exit_code) from error
+        except (KeyboardInterrupt, _TerminatedError) as error:
+            is_answering = ctx.invoked_subcommand == "answer"
+            advice = ": what was answered is kept, and the same command with --resume goes on" if is_answering else ""
+            how, code = ("terminated", TERMINATED) if isinstance(error, SystemExit) else ("interrupted", INTERRUPTED)
+            typer.echo(f"\nconvagent: {how}{advice}", err=True)
+            raise typer.Exit(code) from error
         except BrokenPipeError as error:  # whoever reads has read enough
             _discard_stdout()
             raise typer.Exit(0) from error
         except (OSError, MemoryError) as error:
-            _show_traceback()
             if isinstance(error, MemoryError) or error.errno == errno.ENOMEM:
-                typer.echo(f"convagent: {NO_MEMORY}", err=True)
-                raise typer.Exit(ConvagentError.exit_code) from error
+                raise _report(NO_MEMORY) from error
             if error.filename is None:
                 _discard_stdout()
-            typer.echo(f"convagent: {error.filename or 'standard output'}: {error.strerror or error}", err=True)
-            raise typer.Exit(ConvagentError.exit_code) from error
+            raise _report(f"{error.filename or 'standard output'}: {error.strerror or error}") from error
         return result
 
 
-def split_common_options(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The options of all commands, wherever they stand before a `--`, and the other arguments."""
-    end = args.index("--") if "--" in args else len(args)
-    common: list[str] = []
-    rest: list[str] = []
-    arguments = iter(args[:end])
-    for argument in arguments:
-        (common if _COMMON.fullmatch(argument) else rest).append(argument)
-        if argument == "--gpu-layers":
-            common.extend(islice(arguments, 1))
-    return common, [*rest, *args[end:]]
-
-
-def _show_traceback() -> None:
-    """With `-vv`, where the error that is being handled is from; no line of it repeats a key."""
+def _report(what: str, code: int = ConvagentError.exit_code) -> typer.Exit:
+    """What ends the command. It says what went wrong and, with `-vv`, where; no line of that repeats a key."""
     if shows_tracebacks():
         typer.echo(hide_secrets(strip_control_characters(traceback.format_exc())), err=True)
+    typer.echo(strip_control_characters(f"convagent: {what}"), err=True)
+    return typer.Exit(code)
 
 
 class _TerminatedError(SystemExit):
@@ -87,12 +73,6 @@ class _TerminatedError(SystemExit):
 
 def _raise_terminated(_signal: int, _frame: object) -> None:
     raise _TerminatedError(TERMINATED)
-
-
-def _report_end(how: str, ctx: Any) -> None:
-    """Say that a command was ended, and how to go on with `answer`, which keeps what it has."""
-    advice = ": what was answered is kept, and the same command with --resume goes on"
-    typer.echo(f"\nconvagent: {how}{advice if ctx.invoked_subcommand == 'answer' else ''}", err=True)
 
 
 def _discard_stdout() -> None:

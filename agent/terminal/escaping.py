@@ -18,7 +18,7 @@ _MARKDOWN = re.compile(
     r"|&(?=#?\w{1,40};)"  # a character by its name or number
     r"|:(?=//)|(?<=\w)@(?=\w)|(?<=\w\w)\.(?=[^\W\d_]{2})"  # in what some renderers take for an address
 )
-_LINE_BEGINNING = re.compile(r"^(\s*\d{1,9})?([-+=#>.)])", re.MULTILINE)
+_LINE_BEGINNING = re.compile(r"^(\s*\d{1,9}(?=[.)])|(?=[-+=#>]))", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\s*\n\s*")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
@@ -32,7 +32,7 @@ def escape_markdown(text: str) -> str:
     """A text that Markdown shows as it is, but for foreign citations, which are defused, and turns of direction."""
     plain = defuse_citations(strip_directions(text)).strip()
     escaped = _MARKDOWN.sub(r"\\\g<0>", _BLANK_LINES.sub("\n", plain))
-    return _LINE_BEGINNING.sub(_escape_line_beginning, escaped)
+    return _LINE_BEGINNING.sub(r"\1\\", escaped)
 
 
 def unescape_markdown(text: str) -> str:
@@ -46,12 +46,3 @@ def to_code_span(text: str) -> str:
     fence = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
     space = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{space}{line}{space}{fence}"
-
-
-def _escape_line_beginning(found: re.Match[str]) -> str:
-    number, mark = found[1] or "", found[2]
-    if not number and mark in ".)":
-        return found[0]
-    if number and mark not in ".)":
-        return found[0]
-    return f"{number}\\{mark}"

@@ -1,4 +1,4 @@
-"""What commands print of their results: indexes, runs, models, problems, kept conversations, servers."""
+"""What commands print of their results: indexes, runs, measures, models, problems, kept conversations, servers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from schemas.errors import InvalidInputError, format_count, list_with_limit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent.evaluation.scores import Scores
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
     from agent.runs.validation import Verdict
@@ -185,6 +186,34 @@ def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
             typer.echo(strip_control_characters(str(problem)))
     if verdict.problems:
         raise InvalidInputError(format_count(len(verdict.problems), "problem"), where=str(verdict.run))
+
+
+def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, as_json: bool) -> None:
+    """A row for each measure that a run has; two runs stand side by side, with the p-value of their difference.
+
+    As JSON every turn is there, too.
+    """
+    from rich.table import Column
+
+    from agent.evaluation.scores import p_value
+
+    measures = [measure for measure in measures if any(run.by_turn(measure) for run in runs)]
+    means = [{measure: run.mean(measure) for measure in measures if run.by_turn(measure)} for run in runs]
+    if as_json:
+        pairs = zip(runs, means, strict=True)
+        print_json([{"name": r.name, "turns": r.turns, "missing": r.missing, "mean": mean} for r, mean in pairs])
+        return
+    rows = []
+    for measure in measures:
+        turns = " / ".join(dict.fromkeys(str(len(run.by_turn(measure))) for run in runs))
+        row = [measure, *(f"{mean[measure]:.3f}" if measure in mean else "-" for mean in means), turns]
+        if len(runs) == 2:
+            row.append("-" if "-" in row else f"{p_value(runs[0], runs[1], measure):.3f}")
+        rows.append(row)
+    names = [Column(to_plain_text(run.name)) for run in runs]  # no markup is read in a name
+    print_table(["", *names, "turns", *(["p"] if len(runs) == 2 else [])], rows)
+    missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
+    log.info("%d turns judged%s", len(runs[0].turns), missing)
 
 
 def report_mcp_start(url: str, token: str) -> None:

@@ -71,9 +71,9 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int]] = {
     "runs": (
         ("run",),
         (
-            "convert {broken} -o {out}/out.trec",
+            "export {broken} --format trec -o {out}/out.trec",
             *("validate {broken} -t <topics>", "validate {broken} -t <topics> --json"),
-            "eval ptkb {broken} -t <topics> --per-turn",
+            "eval ptkb {broken} -t <topics>",
             "eval answers {broken} -t <topics> -i <index> --json",
             "eval qrecc {broken} --truth <truth.json>",
         ),
@@ -95,7 +95,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int]] = {
         2,
     ),
     "qrels": (("qrels.txt",), ("eval search <ikat-2024.trec> --qrels {broken}",), 3),
-    "statements": (("ptkb.qrels",), ("eval ptkb <ikat-2024.run.json> --qrels {broken} --per-turn",), 3),
+    "statements": (("ptkb.qrels",), ("eval ptkb <ikat-2024.run.json> --qrels {broken}",), 3),
     "rcd labels": (("rcd.qrels",), ("eval rcd-passages <rcd.trec> --qrels {broken} -t <rcd.xml>",), 2),
     "touche labels": (("touche.qrels",), ("eval search <touche-out>/run.txt --qrels {broken} --json",), 2),
     "truth": (("truth.json",), ("eval qrecc <qrecc.run.json> --truth {broken}",), 2),

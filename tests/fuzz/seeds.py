@@ -46,7 +46,7 @@ def plant(seeds: Path) -> None:
         (seeds / names["topics"]).write_text(json.dumps(topics, indent=1), encoding="utf-8")
         where = ("-i", seeds / "index", "-o", seeds / names["run"])
         invoke("answer", seeds / names["topics"], *where, "-k", "6", "--format", edition)
-        invoke("convert", seeds / names["run"], "-o", seeds / names["trec"])
+        invoke("export", seeds / names["run"], "--format", "trec", "-o", seeds / names["trec"])
     invoke("spans", seeds / "rcd.xml", "-o", seeds / "spans.tsv")
     invoke("rank", seeds / "rcd.xml", "-i", seeds / "index", "-k", "5", "-o", seeds / "rcd.trec")
     invoke("touche", "--input", seeds / "touche", "-o", seeds / "touche-out", "-k", "5")
