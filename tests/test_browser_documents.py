@@ -128,7 +128,7 @@ def test_documents_are_those_of_the_index_alone(client: httpx.Client, folder: Pa
     assert "\u202e" not in text
 
 
-def test_users_see_nothing_of_each_other_and_choose_no_model(tmp_path: Path, folder: Path) -> None:
+def test_users_see_nothing_of_each_other(tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "users.json"
     tokens = [add_user(file, name, anew=False) for name in ("ana", "ben")]
     with serving_source("--docs", folder, tmp_path, *NO_MODELS, "--users", str(file)) as shared:
@@ -139,9 +139,6 @@ def test_users_see_nothing_of_each_other_and_choose_no_model(tmp_path: Path, fol
             assert "<mark>" in ana.get(link).text
             assert ben.get(link).status_code == 404
             assert "thirty-six" in ben.get("/documents/house/kettle-manual.pdf").text
-            assert "Choose another model" not in ana.get("/").text
-            assert ana.get("/model").status_code == 404
-            assert ana.post("/model", data={"model": "none"}).status_code == 404
         with shared.open_client() as stranger:
             assert "thirty-six" not in stranger.get(link).text
 
@@ -150,7 +147,7 @@ def test_users_see_nothing_of_each_other_and_choose_no_model(tmp_path: Path, fol
 
 
 @needs_browser
-def test_a_question_is_stopped_and_another_model_chosen(browser: Any, tmp_path: Path, folder: Path) -> None:
+def test_a_question_that_waits_is_stopped_and_the_model_shown(browser: Any, tmp_path: Path, folder: Path) -> None:
     with (
         standing_in() as address,
         serving_source("--docs", folder, tmp_path, "--model", f"{address}#big", "--embedder", "none") as server,
@@ -168,32 +165,12 @@ def test_a_question_is_stopped_and_another_model_chosen(browser: Any, tmp_path: 
         page.type(" keeps?")
         assert page.all("#question")[0].get_property("value") == "Which bread keeps?"
         client.post(f"{held.url.path}/stop")
-
-        StandIn.asked = []
         page.size(*PHONE)
         browser.get(server.address)
         page.click(".source summary")
         assert f"Model: {address}#big" in page.text(".source .card")
         assert "on this machine" in page.text(".source .card")
-        page.click(".source .card a")
-        page.until(lambda: page.all(".models"))
-        assert page.text(".models label").startswith(f"{address}#big\n")
         assert not page.scrolls_sideways()
-        page.all(".models [value=none]")[0].send_keys(Keys.SPACE, Keys.ENTER)
-        page.until(lambda: page.all("#question"))
-        page.click(".source summary")
-        assert "Model: none" in page.text(".source .card")
-        page.click(".source summary")
-        page.ask("When does the frost come?")
-        assert "19 May" in page.text("#latest .answer")
-        assert StandIn.asked == []
-        for name in ("", str(folder / "x.gguf"), f"{address}#small", "scripted:x.json"):
-            refused = client.post("/model", data={"model": name})
-            assert (refused.status_code, "not in the list" in refused.text) == (400, True)
-        assert client.post("/model", data={"model": f"{address}#big"}).status_code == 200
-        assert "Model: http" in client.get("/").text
-        foreign = client.post("/model", data={"model": "none"}, headers={"Origin": "https://elsewhere.example"})
-        assert foreign.status_code == 403
 
 
 @needs_browser

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from agent.chat.store import ChatTurn, Store
-from agent.serve.users import UserAccess, add_user, read_users, remove_user
+from agent.serve.users import Access, add_user, read_users, remove_user
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from schemas.records import Hit, Passage, Query, Response, Sentence, TurnResult
@@ -65,7 +65,7 @@ def test_a_token_is_printed_once_and_kept_as_a_hash(tmp_path: Path) -> None:
     assert (again.returncode, "--new-token" in again.stderr) == (2, True)
     assert users(file, "list").stdout == "ana\nben\n"
     renewed = users(file, "add", "ana", "--new-token").stdout.strip()
-    access = UserAccess(file)
+    access = Access(users=file)
     assert [access.find_user(each) for each in (token, other, renewed)] == [None, "ben", "ana"]
     assert users(file, "remove", "ana").returncode == 0
     assert access.find_user(renewed) is None
@@ -82,7 +82,7 @@ WRONG = [
 def test_users_and_files_that_are_none(tmp_path: Path) -> None:
     file = tmp_path / "users.json"
     with pytest.raises(MissingError) as error:
-        UserAccess(file)
+        Access(users=file)
     assert "convagent users add" in error.value.remedy
     for name in ("", "Ana", "../x", "a" * 33, "ana\n"):
         with pytest.raises(UsageError):
@@ -93,7 +93,7 @@ def test_users_and_files_that_are_none(tmp_path: Path) -> None:
             read_users(file)
     file.unlink()
     token = add_user(file, "ana", anew=False)
-    access = UserAccess(file)
+    access = Access(users=file)
     file.write_text("{torn")  # a file that breaks meanwhile changes nothing
     assert access.find_user(token) == "ana"
     file.unlink()

@@ -51,13 +51,13 @@ def serve_on_port(library: Library, port: int, on_start: Callable[[str, str], ob
         server = load_server(library)
         from agent.serve.connections import open_socket, run_server, to_url
         from agent.serve.request_guard import RequestGuard
-        from agent.serve.users import TokenAccess, find_own_token, hash_token, make_token
+        from agent.serve.users import Access, find_own_token, hash_token, make_token
         from indexes.storage.directories import find_data_directory
 
         kept = find_data_directory() / "mcp-token"
         token = make_token() if library.incognito else find_own_token(kept, anew=False)
         app = server.streamable_http_app(streamable_http_path=PATH, host=HOST, max_sessions=MAX_SESSIONS)
-        guard = RequestGuard(TokenAccess(hash_token(token)), COOKIE, api_path="")
+        guard = RequestGuard(Access(hash_token(token)), COOKIE, api_path="")
         with open_socket(HOST, port) as listening:
             url = f"{to_url(HOST, listening).rstrip('/')}{PATH}"
             run_server(guard.protect(app), listening, lambda: on_start(url, token))

@@ -7,10 +7,8 @@ What is added goes into the folder, and replaces no file.
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
@@ -19,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.chat.citations import Source, TextPiece, shown_sources
+from agent.chat.citations import TextPiece, shown_sources
 from agent.chat.session import Assistant
 from agent.chat.store import ChatTurn, Store
 from agent.serve.rendering import read_number, render_page
@@ -27,7 +25,7 @@ from indexes.documents.collection import CHANGED, Collection
 from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
 from indexes.storage.atomic_files import scratch_directory, sync_to_disk
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
-from schemas.records import Passage, Problem
+from schemas.records import Problem
 
 PASSAGES_SHOWN = 200  # of a document at once
 UPLOAD_PATH = "/upload"
@@ -36,15 +34,6 @@ MAX_NAME_BYTES = 200
 _PLACE = re.compile(r"(p|slide|message|)(\d+)(?:-(\d+))?(?:\.\d+)?")
 _KINDS = {"p": "page", "slide": "slide", "message": "message", "": "line"}
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069<>:"|?*]')
-
-
-class ShownPassage(NamedTuple):
-    """A passage of a document that is shown."""
-
-    passage: Passage
-    pieces: Sequence[TextPiece]  # of which an answer may have taken some
-    place: str  # where it stands in its document, in words
-    is_opened: bool  # whether the document was opened at it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +67,18 @@ class DocumentPages:
         places = [place for place, passage in enumerate(passages) if passage.id == opened]
         first = (places[0] if places else 0) // PASSAGES_SHOWN * PASSAGES_SHOWN if begin is None else begin
         changes = [collection.explain_change(source.passage) for source in sources if source.passage.id == opened]
+        marked = {(source.passage.id, source.passage.text): source.pieces for source in sources}
         values = {
             "name": name,
-            "passages": [_show_passage(each, sources, opened) for each in passages[first : first + PASSAGES_SHOWN]],
+            "opened": opened,
+            "passages": [  # each with its pieces, and its place in words
+                (
+                    passage,
+                    marked.get((passage.id, passage.text), (TextPiece(passage.text, marked=False),)),
+                    describe_place(passage.id.removeprefix(f"{name}:")),
+                )
+                for passage in passages[first : first + PASSAGES_SHOWN]
+            ],
             "total": len(passages),
             "first": first,
             "shown": PASSAGES_SHOWN,
@@ -121,16 +119,6 @@ def describe_place(place: str) -> str:
         return place
     kind, first, last = found.groups()
     return f"{_KINDS[kind]}s {first} to {last}" if last else f"{_KINDS[kind]} {first}"
-
-
-def _show_passage(passage: Passage, sources: Sequence[Source], opened: str) -> ShownPassage:
-    """A passage, with what an answer took from it marked where its text is still the same."""
-    same = (
-        source.pieces for source in sources if (source.passage.id, source.passage.text) == (passage.id, passage.text)
-    )
-    pieces = next(same, (TextPiece(passage.text, marked=False),))
-    place = describe_place(passage.id.removeprefix(f"{passage.document}:"))
-    return ShownPassage(passage, pieces, place, passage.id == opened)
 
 
 def find_upload_folder(collection: Collection) -> Path:

@@ -6,11 +6,9 @@ scripts run. Questions, passages and statements are data: the templates escape t
 
 import logging
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -23,7 +21,6 @@ from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
-from agent.models.catalogue import list_models
 from agent.serve.rendering import (
     choose_headers,
     choose_status,
@@ -58,7 +55,6 @@ class PendingQuestion:
     """A question asked in a page: the next of a conversation, or (None) the first of a new one."""
 
     id: str
-    user: str
     draft: Draft
     chat: int | None
     job: QueuedQuestion[Session]  # its result is the conversation with the answer
@@ -67,27 +63,20 @@ class PendingQuestion:
 EMPTY = Draft()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Pages:
-    """The pages over one store, and the assistant that answers in them: another model may be chosen in the page."""
+    """The pages over one store, and the assistant that answers in them."""
 
-    assistant: Assistant  # that answers the next question
+    assistant: Assistant
     store: Store
     queue: RequestQueue
-    describe_destination: Callable[[str], str]  # where questions go with a model of that name
-    open_assistant: Callable[[str], Assistant] | None  # with that model; None where it may not be chosen
+    destination: str  # where questions go, in words
     incognito: bool = False
     uploads: Path | None = None  # the folder that documents may be added to
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
-    first: Assistant = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.first = self.assistant
 
     def routes(self) -> list[Route]:
         return [
-            Route("/model", self.show_models),
-            Route("/model", self.choose_model, methods=["POST"]),
             Route("/", self.show_chat),
             Route("/ask", self.ask, methods=["POST"]),
             Route("/progress", self.show_progress),
@@ -101,28 +90,6 @@ class Pages:
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
         ]
 
-    def show_models(self, _request: Request) -> Response:
-        """The models that can be chosen."""
-        return render_page("model.html", {"names": self._list_models(), "chosen": self.assistant.model})
-
-    async def choose_model(self, request: Request) -> Response:
-        """Let the next question be answered with this model; a question in hand keeps its own."""
-        name = (await read_form(request)).get("model", "")
-        if name not in self._list_models():
-            raise UsageError(f"{name!r} is not in the list of models", remedy="`convagent model pull` fetches others.")
-        if name == self.first.model:
-            self.assistant = self.first
-        elif self.open_assistant and name != self.assistant.model:
-            self.assistant = await run_in_threadpool(self.open_assistant, name)
-        return RedirectResponse("/", 303)
-
-    def _list_models(self) -> list[str]:
-        """Those that can be chosen: a request names no file and no server. Raises `MissingError` where none may be."""
-        if self.open_assistant is None:
-            raise MissingError("the model of this server is chosen by whoever runs it")
-        installed = [model.name for model in list_models() if model.kind == "language" and model.bytes]
-        return list(dict.fromkeys((self.first.model, *installed, "none")))
-
     async def ask(self, request: Request) -> Response:
         form = await read_form(request)
         chat, scope, user = read_number(form.get("chat", "")), form.get("scope"), request.state.user
@@ -133,9 +100,9 @@ class Pages:
             job = self.queue.submit(lambda observer: self._answer(store, chat, draft, scope, observer), user)
         except ConvagentError as error:
             return self._render_chat(request, chat, draft=draft, problem=error)
-        pending = PendingQuestion(secrets.token_urlsafe(8), user, draft, chat, job)
+        pending = PendingQuestion(secrets.token_urlsafe(8), draft, chat, job)
         self.pending[pending.id] = pending
-        for old in [other.id for other in self.pending.values() if other.user == user][:-MAX_PENDING]:
+        for old in [other.id for other in self.pending.values() if other.job.user == user][:-MAX_PENDING]:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
@@ -179,18 +146,13 @@ class Pages:
 
     def _find_pending(self, request: Request) -> PendingQuestion:
         pending = self.pending.get(request.path_params["id"])
-        if pending is None or pending.user != request.state.user:
-            raise MissingError(
-                "this question is no longer waiting; if it was answered, its conversation is in the list"
-            )
+        if pending is None or pending.job.user != request.state.user:
+            raise MissingError("this question no longer waits; if it was answered, its conversation is in the list")
         return pending
 
     def show_chat(self, request: Request) -> Response:
         """A conversation, or the start of one; with `?edit=` (its last turn) that question is in the bar again."""
-        chat, edited = request.path_params.get("chat"), read_number(request.query_params.get("edit", "")) or 0
-        turns = self._store_of(request).read_turns(chat) if chat and edited else ()
-        draft = Draft(turns[-1].utterance, edited) if turns and edited == len(turns) else Draft()
-        return self._render_chat(request, chat, draft=draft)
+        return self._render_chat(request, request.path_params.get("chat"))
 
     def download(self, request: Request) -> Response:
         """A conversation as Markdown (`.md`) or iKAT topics (`.json`)."""
@@ -248,6 +210,8 @@ class Pages:
         """A conversation, or the start of one. Turns that could not be kept are shown as they are."""
         store, assistant = self._store_of(request), self.assistant
         turns = unkept or (store.read_turns(chat) if chat is not None else ())
+        if turns and read_number(request.query_params.get("edit", "")) == len(turns):
+            draft = Draft(turns[-1].utterance, len(turns))
         said = [turn.utterance for turn in turns if turn.kind == "question"][-1:]
         collection = assistant.collection
         folders = list_folders(collection.list_documents()) if collection.is_folder else []
@@ -259,8 +223,7 @@ class Pages:
             "turns": turns[:-1] if pending and pending.draft.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": assistant,
-            "destination": self.describe_destination(assistant.model),
-            "can_choose": self.open_assistant is not None,
+            "destination": self.destination,
             "scope": turns[-1].scope if turns else assistant.initial_scope,
             "folders": folders[:MAX_FOLDERS],
             "incognito": self.incognito,

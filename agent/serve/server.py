@@ -7,10 +7,10 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx2
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -30,7 +30,7 @@ from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import RequestGuard
 from agent.serve.request_queue import RequestQueue
-from agent.serve.users import Access, TokenAccess, UserAccess, find_own_token, hash_token, make_token
+from agent.serve.users import Access, find_own_token, hash_token, make_token
 from agent.serve.v1.conversations import Conversations
 from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.requests import RequestError, respond_to_error
@@ -42,7 +42,6 @@ from schemas.addresses import is_loopback
 from schemas.errors import ConvagentError, UsageError
 
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
-_PORTS = {"http": 80, "https": 443}
 OPEN = "--no-token: whoever reaches this port, any other user of this machine included, can ask, read and delete"
 READABLE = "without TLS whoever is on the way can read tokens, questions and answers; see --public-url"
 log = logging.getLogger("convagent")
@@ -90,14 +89,13 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         llm = models.find_model_later() if is_server_address(request.model) else models.find_model()
         assistant = open_assistant_over(current, request.model, embedder, only, llm, models.calls)
         _load_what_reads()
-        opener = None if request.users else lambda name: open_assistant_over(current, name, embedder, only)
         is_shared = bool(request.public_url) or not is_loopback(request.host)
-        describe = partial(describe_destination, embedder=request.embedder, is_shared=is_shared)
-        pages = Pages(assistant, store, queue, describe, opener, request.incognito, uploads)
+        destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
+        pages = Pages(assistant, store, queue, destination, request.incognito, uploads)
         listens = to_url(request.host, listening)
         shown = f"{origin}/" if origin else listens
         warnings = list_warnings(request.host, origin, needs_token=request.needs_token)
-        start = ServerStart(shown, listens, token, describe(request.model), warnings)
+        start = ServerStart(shown, listens, token, destination, warnings)
         is_secure = shown.startswith("https:")
         # Cookies know no ports, so servers side by side have their own; `__Host-` keeps those of subdomains out.
         cookie = "__Host-convagent" if is_secure else f"convagent-{listening.getsockname()[1]}"
@@ -129,12 +127,12 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
         remedy = "`convagent users add NAME --new-token` gives a user another one."
         raise UsageError("--new-token is for a server with one token", remedy=remedy)
     if request.users:
-        return UserAccess(request.users), ""
+        return Access(users=request.users), ""
     if not request.needs_token:
-        return TokenAccess(None), ""
+        return Access(), ""
     path = find_data_directory() / "serve-token"
     token = make_token() if request.incognito else find_own_token(path, anew=request.new_token)
-    return TokenAccess(hash_token(token)), token
+    return Access(hash_token(token)), token
 
 
 def make_app(pages: Pages, guard: RequestGuard) -> ASGIApp:
@@ -162,21 +160,13 @@ def make_app(pages: Pages, guard: RequestGuard) -> ASGIApp:
 def read_public_origin(url: str) -> str:
     """The origin of the address under which a proxy shows the pages. Raises `UsageError` for what is none."""
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if (
-        not host
-        or parts.scheme not in _PORTS
-        or "@" in parts.netloc
-        or parts.path.strip("/")
-        or "?" in url
-        or "#" in url
-    ):
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        parsed = httpx2.URL()
+    origin = f"{parsed.scheme}://{parsed.netloc.decode()}"
+    if not parsed.host or parsed.scheme not in ("http", "https") or str(parsed).rstrip("/") != origin:
         raise UsageError("--public-url is no address of a server", where=url, remedy="Such as: https://ask.example.org")
-    name = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, _PORTS[parts.scheme]) else "")
+    return origin
 
 
 def list_names(host: str, public_origin: str, allowed: Sequence[str]) -> frozenset[str]:

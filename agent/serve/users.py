@@ -1,7 +1,7 @@
 """Who may ask: whoever has the token of this machine's person, the users of a file, or anybody.
 
 The file of users is a JSON object of names and hashed tokens, `{"ana": "sha256:..."}`, as `convagent users add` writes
-it; it is read again when it changes. A plain SHA-256 is enough: salt and slow hashes protect what people think of, and
+it; it is read again for each request. A plain SHA-256 is enough: salt and slow hashes protect what people think of, and
 256 random bits can be neither guessed nor looked up in a table.
 """
 
@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -78,48 +77,37 @@ def _read_kept_token(path: Path) -> str | None:
     return token if len(token) >= len(make_token()) and token.isascii() and token.isprintable() else None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenAccess:
-    """Whoever has the one token may ask; without one (`--no-token`), anybody."""
+class Access:
+    """Who may ask: whoever has the token with the hash `kept` (anybody where there is none), or the users of a file.
 
-    kept: str | None  # its hash
-    is_for_several = False
+    Raises what `read_users` raises at first; later, where the file is gone or broken, the users are those of before.
+    """
 
-    def find_user(self, token: str) -> str | None:
-        """The user with that token (of a request without one: ""); None where it is nobody's."""
-        return PERSON if self.kept is None or is_token_of(token, self.kept) else None
+    def __init__(self, kept: str = "", users: Path | None = None) -> None:
+        self._path, self._problem = users, ""
+        self._users = read_users(users) if users else {PERSON: kept} if kept else None
 
-
-class UserAccess:
-    """The users of a file may ask. Raises what `read_users` raises at first; later the last good state holds."""
-
-    is_for_several = True
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._seen, self._users = path, self._look(path), read_users(path)
+    @property
+    def is_for_several(self) -> bool:
+        return self._path is not None
 
     def find_user(self, token: str) -> str | None:
-        """The user with that token; None where it is nobody's."""
-        if (seen := self._look(self._path)) != self._seen:
-            self._seen = seen
-            try:
-                self._users = read_users(self._path)
-            except ConvagentError as error:
-                log.warning("%s\n  Until this is mended, the users are those of before.", error)
+        """The user with that token (of a server without users: ""); None where it is nobody's."""
+        if self._path:
+            self._read_again(self._path)
+        if self._users is None:
+            return PERSON
         found = [name for name, kept in self._users.items() if is_token_of(token, kept)]  # all are compared
         return found[0] if found else None
 
-    @staticmethod
-    def _look(path: Path) -> tuple[int, ...]:
-        """What changes where the file does."""
+    def _read_again(self, path: Path) -> None:
+        """Read the file of users, which may have changed. A problem is told once."""
         try:
-            found = path.stat()
-        except OSError:
-            return ()
-        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-Access = TokenAccess | UserAccess
+            self._users, self._problem = read_users(path), ""
+        except ConvagentError as error:
+            if (problem := str(error)) != self._problem:
+                log.warning("%s\n  Until this is mended, the users are those of before.", problem)
+            self._problem = problem
 
 
 def find_user_file(path: Path | None) -> Path:
