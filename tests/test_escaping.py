@@ -18,7 +18,7 @@ from agent.chat.export import mark_in_markdown, to_markdown
 from agent.chat.interactive import Terminal
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import ChatTurn, Store
-from agent.serve.v1.answering import _split_reply
+from agent.serve.v1.requests import _split_reply
 from agent.terminal.escaping import defuse_citations, escape_markdown, to_code_span, unescape_markdown
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index

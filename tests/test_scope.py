@@ -19,7 +19,7 @@ from agent.chat.scope import (
 )
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
-from agent.serve.v1.answering import to_turns
+from agent.serve.v1.requests import to_turns
 from agent.terminal.progress import stage_progress
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents

@@ -150,7 +150,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None, str]] = [
     (CHAT, {"messages": []}, "messages", None, "the last message must be the user's"),
     (CHAT, {"messages": [USER | {"content": 7}]}, "messages[0].content", None, "Expected `str | array`"),
     (CHAT, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role", None, "'tool'"),
-    (CHAT, {"messages": [USER | {"content": [WHAT, IMAGE]}]}, "messages[0].content[1].type", None, "only text can be"),
+    (CHAT, {"messages": [USER | {"content": [WHAT, IMAGE]}]}, "messages[0].content[1].type", None, "'image_url'"),
     (CHAT, {"max_tokens": 0}, "max_tokens", None, "Expected `int` >= 1"),
     (CHAT, {"n": 2}, "n", VALUE, "there is one answer"),
     (CHAT, {"tools": [FUNCTION]}, "tools", VALUE, "convagent only searches its passages"),

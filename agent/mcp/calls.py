@@ -15,8 +15,6 @@ from schemas.errors import ConvagentError, RunError
 if TYPE_CHECKING:
     from threading import Lock
 
-    from agent.chat.observer import Observer
-
 POLL_SECONDS = 0.1  # between two looks at what there is to tell, and at whether the call was cancelled
 T = TypeVar("T")
 Report = Callable[[float, float | None, str | None], Awaitable[None]]  # how much is done, of how much, and a message
@@ -66,13 +64,6 @@ class CallProgress:
             yield
         finally:
             lock.release()
-
-    @property
-    def observer(self) -> "Observer":
-        """What an answer reports to."""
-        from agent.chat.observer import Observer, describe_call
-
-        return Observer(lambda call: self.step(describe_call(call)), token=self.token)
 
 
 async def run_call(work: Callable[[CallProgress], T], report: Report | None, limiter: anyio.CapacityLimiter) -> T:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import anyio
 import mcp_types as types
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 from pydantic import BaseModel, Field
 
@@ -222,6 +222,7 @@ class DocumentServer(MCPServer[Any]):
         """
 
         def answer(progress: CallProgress) -> AskResult:
+            from agent.chat.observer import Observer, describe_call
             from agent.chat.session import check_utterance
             from schemas.records import Turn
 
@@ -232,8 +233,13 @@ class DocumentServer(MCPServer[Any]):
             assistant = self._library.open_assistant(progress)
             scope = turns[-1].scope if turns else assistant.initial_scope
             turn, statements = Turn(f"mcp_{len(turns) + 1}", utterance), self._library.store.list_statements()
-            answered = assistant.respond(turn, turns, statements, progress.observer, scope)
-            conversation = self._keep_turn(conversation_id or secrets.token_urlsafe(12), answered)
+            observer = Observer(lambda call: progress.step(describe_call(call)), token=progress.token)
+            answered = assistant.respond(turn, turns, statements, observer, scope)
+            conversation = conversation_id or secrets.token_urlsafe(12)
+            self._turns.pop(conversation, None)
+            self._turns[conversation] = (*turns, answered)[-MAX_TURNS:]
+            while len(self._turns) > MAX_CONVERSATIONS:
+                del self._turns[next(iter(self._turns))]
             return to_ask_result(answered, conversation, self._library.explain_documents())
 
         return await self._run(answer, context, self._questions)
@@ -265,18 +271,11 @@ class DocumentServer(MCPServer[Any]):
             left_out = "\n\n[The rest is left out: search_passages finds it.]"
             return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}{left_out}"
 
-        return await self._run(read, context, of_tool=False)
+        return await self._run(read, context)
 
     async def read_passage_text(self, id: str, context: Caller) -> str:
         """A passage whole."""
-        return await self._run(lambda progress: self._find_passage(id, progress).text, context, of_tool=False)
-
-    def _keep_turn(self, id: str, turn: "ChatTurn") -> str:
-        """Keep a turn at the end of its conversation, and few conversations. The id."""
-        self._turns[id] = (*self._turns.pop(id, ()), turn)[-MAX_TURNS:]
-        while len(self._turns) > MAX_CONVERSATIONS:
-            del self._turns[next(iter(self._turns))]
-        return id
+        return await self._run(lambda progress: self._find_passage(id, progress).text, context)
 
     def _list_documents(self, only: str, progress: CallProgress) -> DocumentsResult:
         from agent.chat.scope import EVERYWHERE, keep_to_scope, require_scope
@@ -304,15 +303,12 @@ class DocumentServer(MCPServer[Any]):
         work: Callable[[CallProgress], T],
         context: Caller | None,
         limiter: anyio.CapacityLimiter | None = None,
-        *,
-        of_tool: bool = True,
     ) -> T:
         """What `work` gives, in a thread. Raises the SDK's own errors, whose words the client is shown."""
         try:
             return await run_call(work, context.report_progress if context else None, limiter or self._calls)
         except ConvagentError as error:
-            resource = ResourceNotFoundError if isinstance(error, MissingError) else ResourceError
-            raise (ToolError if of_tool else resource)(str(error)) from error
+            raise (ResourceNotFoundError if isinstance(error, MissingError) else ResourceError)(str(error)) from error
 
 
 def to_passage_text(passage: "Passage") -> PassageText:

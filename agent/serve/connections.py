@@ -8,8 +8,8 @@ gives way; where all are at work, uvicorn's `limit_concurrency` turns the new on
 import asyncio
 import errno
 import logging
+import resource
 import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -72,18 +72,11 @@ def to_url(host: str, listening: socket.socket) -> str:
 
 def count_allowed_connections() -> int:
     """How many connections there may be, once the process may open as many files as the system lets it."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return MAX_CONNECTIONS
-    wanted = MAX_CONNECTIONS + RESERVED_FILES
-    soft, hard = (
-        sys.maxsize if each == resource.RLIM_INFINITY else each for each in resource.getrlimit(resource.RLIMIT_NOFILE)
-    )
-    if soft < wanted:
-        soft = min(hard, wanted)
+    wanted, (soft, hard) = MAX_CONNECTIONS + RESERVED_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < wanted:  # less than 0 is no limit
+        soft = min(hard, wanted) if hard >= 0 else wanted
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(min(MAX_CONNECTIONS, soft - RESERVED_FILES), 8)
+    return max(min(MAX_CONNECTIONS, soft - RESERVED_FILES), 8) if soft >= 0 else MAX_CONNECTIONS
 
 
 class LimitedConnection(H11Protocol):

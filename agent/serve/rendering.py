@@ -24,6 +24,7 @@ from schemas.records import Passage
 
 HERE = Path(__file__).parent
 NOT_KEPT = {"Cache-Control": "no-store"}
+_BETWEEN_CELLS = re.compile(r"; (?=(?:(?!; ).)*?: )", re.DOTALL)  # a value may have a semicolon, too
 
 
 def render_page(
@@ -109,14 +110,8 @@ def read_row(text: str) -> list[tuple[str, str]]:
     blocks = list(read_text_blocks(text))
     if len(blocks) != 1 or blocks[0].kind != "row":
         return []
-    cells: list[tuple[str, str]] = []
-    for part in blocks[0].text.removesuffix(".").split("; "):
-        name, colon, value = part.partition(": ")
-        if colon or not cells:
-            cells.append((name, value))
-        else:  # a value that has a semicolon
-            cells[-1] = (cells[-1][0], f"{cells[-1][1]}; {part}")
-    return cells if len(cells) > 1 else []
+    parts = [part.partition(": ") for part in _BETWEEN_CELLS.split(blocks[0].text.removesuffix("."))]
+    return [(name, value) for name, _, value in parts] if len(parts) > 1 else []
 
 
 TEMPLATES = Environment(

@@ -5,12 +5,13 @@ numbers of its sources in the text, and the sources themselves in `citations`, a
 Markdown is escaped. Nothing is stored.
 """
 
+import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from sse_starlette.event import ServerSentEvent
@@ -20,20 +21,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from agent.chat.citations import cited_sources, describe_source
+from agent.chat.export import mark_in_markdown, separate_pieces
 from agent.chat.session import Assistant
-from agent.chat.store import Store
-from agent.serve.request_queue import RequestQueue
-from agent.serve.v1.answering import (
-    Job,
-    count_tokens,
-    cut_into_pieces,
-    follow,
-    list_citations,
-    to_turns,
-    wait_for_result,
-)
+from agent.chat.store import ChatTurn, Store
+from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.requests import (
     MODEL,
+    POLL_SECONDS,
     TEXT,
     ModelRequest,
     RequestError,
@@ -42,41 +37,52 @@ from agent.serve.v1.requests import (
     join_messages,
     name_ignored,
     to_request_error,
+    to_turns,
+    wait_for_result,
 )
 from indexes.text.response_length import response_length
-from schemas.records import Message, Turn
+from schemas.records import Message, Turn, TurnResult
+from schemas.records import Response as Answer
 
 KEEPALIVE_SECONDS = 10  # after which a waiting client is sent a comment, so that it does not give up
+Job = QueuedQuestion[ChatTurn]
 TokenLimit = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class CompletionRequest(ModelRequest):
     """A chat completion. Other fields (temperature and so on) have no effect, and the reply says so."""
 
+    said_in: ClassVar[str] = "messages"
     messages: list[RequestMessage]
     stream: bool | None = False
     stream_options: dict[str, Any] | None = None
     max_tokens: TokenLimit | None = None
     max_completion_tokens: TokenLimit | None = None
 
+    @property
+    def limit(self) -> int | None:
+        return min(filter(None, (self.max_tokens, self.max_completion_tokens)), default=None)
+
+    @property
+    def ends_with_usage(self) -> bool:
+        return bool((self.stream_options or {}).get("include_usage"))
+
 
 class ResponseRequest(ModelRequest):
     """A response. Other fields (temperature and so on) have no effect, and the reply says so."""
 
-    input: str | list[RequestMessage]
+    said_in: ClassVar[str] = "input"
+    messages: str | list[RequestMessage] = msgspec.field(name=said_in)
     stream: bool | None = False
-    max_output_tokens: TokenLimit | None = None
+    limit: TokenLimit | None = msgspec.field(name="max_output_tokens", default=None)
 
 
 @dataclass(slots=True)
 class Reply:
-    """What a request asks for, and what is sent: as many whole pieces as fit, counted as the tracks count."""
+    """What is sent of an answer: as many whole pieces as fit, counted as the tracks count."""
 
-    messages: tuple[Message, ...]
-    max_tokens: int | None
-    is_streamed: bool
-    ignored: tuple[str, ...]  # what of the request has no effect
-    ends_with_usage: bool = False  # of a stream of chat completions
+    job: Job
+    asked: Any  # the request
     text: str = ""
     is_cut: bool = False  # so that pieces were left out
     written: int = 0  # events of a response
@@ -86,23 +92,29 @@ class Reply:
     def add(self, piece: str) -> str:
         """Take a piece in; what is sent of it: all, or nothing."""
         longer = self.text + piece
-        self.is_cut |= self.max_tokens is not None and response_length(longer) > self.max_tokens
+        self.is_cut |= self.asked.limit is not None and response_length(longer) > self.asked.limit
         if self.is_cut:
             return ""
         self.text = longer
         return piece
 
-    def cite(self, job: Job) -> list[dict[str, Any]]:
-        return list_citations(job.future.result().answered, self.text)
+    def cite(self) -> list[dict[str, Any]]:
+        return list_citations(self.job.future.result().answered, self.text)
+
+    def count_tokens(self) -> tuple[int, int]:
+        """How many the language model read and wrote, in all prompts; a reply from the cache as when it was made."""
+        calls = self.job.calls
+        read = sum(call.tokens_read + call.cached_tokens_read for call in calls)
+        return read, sum(call.tokens_written + call.cached_tokens_written for call in calls)
 
 
 class CompletionReply(Reply):
     """A chat completion."""
 
-    def write_whole(self, job: Job) -> dict[str, Any]:
+    def write_whole(self) -> dict[str, Any]:
         message = {"role": "assistant", "content": self.text, "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._end}
-        return self._frame("chat.completion", [choice]) | {"usage": self._show_usage(job), "citations": self.cite(job)}
+        return self._frame("chat.completion", [choice]) | {"usage": self._show_usage(), "citations": self.cite()}
 
     def begin(self) -> Iterator[ServerSentEvent]:
         yield self._chunk({"role": "assistant", "content": ""})
@@ -110,10 +122,10 @@ class CompletionReply(Reply):
     def write_text(self, text: str) -> ServerSentEvent:
         return self._chunk({"content": text})
 
-    def end(self, job: Job) -> Iterator[ServerSentEvent]:
-        yield self._chunk({}, self._end, citations=self.cite(job))
-        if self.ends_with_usage:
-            yield _write_event(self._frame("chat.completion.chunk", []) | {"usage": self._show_usage(job)})
+    def end(self) -> Iterator[ServerSentEvent]:
+        yield self._chunk({}, self._end, citations=self.cite())
+        if self.asked.ends_with_usage:
+            yield _write_event(self._frame("chat.completion.chunk", []) | {"usage": self._show_usage()})
         yield ServerSentEvent("[DONE]", sep="\n")
 
     def fail(self, error: RequestError) -> ServerSentEvent:
@@ -131,16 +143,16 @@ class CompletionReply(Reply):
         about = {"id": f"chatcmpl-{self.id}", "object": kind, "created": self.created, "model": MODEL}
         return about | {"choices": choices}
 
-    def _show_usage(self, job: Job) -> dict[str, Any]:
-        read, written = count_tokens(job.calls)
+    def _show_usage(self) -> dict[str, Any]:
+        read, written = self.count_tokens()
         return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 class ResponseReply(Reply):
     """A response, whose events are numbered."""
 
-    def write_whole(self, job: Job) -> dict[str, Any]:
-        read, written = count_tokens(job.calls)
+    def write_whole(self) -> dict[str, Any]:
+        read, written = self.count_tokens()
         status = "incomplete" if self.is_cut else "completed"
         return self._frame(status) | {
             "incomplete_details": {"reason": "max_output_tokens"} if self.is_cut else None,
@@ -152,7 +164,7 @@ class ResponseReply(Reply):
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": read + written,
             },
-            "citations": self.cite(job),
+            "citations": self.cite(),
         }
 
     def begin(self) -> Iterator[ServerSentEvent]:
@@ -164,8 +176,8 @@ class ResponseReply(Reply):
     def write_text(self, text: str) -> ServerSentEvent:
         return self._event("output_text.delta", **self._place, delta=text, logprobs=[])
 
-    def end(self, job: Job) -> Iterator[ServerSentEvent]:
-        whole = self.write_whole(job)
+    def end(self) -> Iterator[ServerSentEvent]:
+        whole = self.write_whole()
         yield self._event("output_text.done", **self._place, text=self.text, logprobs=[])
         yield self._event("content_part.done", **self._place, part=_make_part(self.text))
         yield self._event("output_item.done", output_index=0, item=whole["output"][0])
@@ -196,7 +208,7 @@ class ResponseReply(Reply):
             "object": "response",
             "created_at": self.created,
             "status": status,
-            "max_output_tokens": self.max_tokens,
+            "max_output_tokens": self.asked.limit,
             "metadata": {},
             "model": MODEL,
             "output": [],
@@ -228,19 +240,25 @@ class Conversations:
     queue: RequestQueue
 
     def routes(self) -> list[Route]:
+        answer_in_chat = partial(self._answer, CompletionRequest, CompletionReply)
+        respond = partial(self._answer, ResponseRequest, ResponseReply)
         return [
-            Route("/v1/chat/completions", partial(self._answer, _read_completion), methods=["POST"]),
-            Route("/v1/responses", partial(self._answer, _read_response), methods=["POST"]),
+            Route("/v1/chat/completions", answer_in_chat, methods=["POST"]),
+            Route("/v1/responses", respond, methods=["POST"]),
         ]
 
-    async def _answer(self, read: Callable[[bytes], AnyReply], request: Request) -> Response:
+    async def _answer(
+        self, asked_as: type[CompletionRequest | ResponseRequest], replied_as: type[AnyReply], request: Request
+    ) -> Response:
         """An answer, whole or as server-sent events."""
-        reply, queue = read(await request.body()), self.queue
-        job = await self._submit(reply.messages, request.state.user)
-        headers = name_ignored(reply.ignored)
-        if reply.is_streamed:
+        queue = self.queue
+        asked, ignored = decode_request(await request.body(), asked_as, MODEL)
+        messages, instructions = join_messages(asked.messages, asked.said_in)
+        job = await self._submit(messages, request.state.user)
+        reply, headers = replied_as(job, asked), name_ignored((*ignored, *instructions))
+        if asked.stream:
             return EventSourceResponse(
-                _stream_events(reply, job),
+                _stream_events(reply),
                 headers=headers,
                 sep="\n",
                 ping=KEEPALIVE_SECONDS,
@@ -248,7 +266,7 @@ class Conversations:
             )
         for piece in cut_into_pieces((await wait_for_result(request, job)).answered.response):
             reply.add(piece)
-        return JSONResponse(reply.write_whole(job), 200, headers)
+        return JSONResponse(reply.write_whole(), 200, headers)
 
     async def _submit(self, messages: tuple[Message, ...], user: str) -> Job:
         """Put the last message in the queue. Raises `BusyError`."""
@@ -259,35 +277,40 @@ class Conversations:
         return self.queue.submit(lambda observer: assistant.respond(turn, turns, statements, observer, scope), user)
 
 
-async def _stream_events(reply: AnyReply, job: Job) -> AsyncIterator[ServerSentEvent]:
-    """An answer sentence by sentence. Where the client goes away, it is cancelled."""
+async def _stream_events(reply: AnyReply) -> AsyncIterator[ServerSentEvent]:
+    """An answer, each sentence as soon as it was checked. Where the client goes away, it is cancelled."""
+    job, is_there, taken = reply.job, False, 0
+    answer = asyncio.wrap_future(job.future)
     try:
         for event in reply.begin():
             yield event
-        async for piece in follow(job):
-            if text := reply.add(piece):
-                yield reply.write_text(text)
-        for event in reply.end(job):
+        while not is_there:
+            is_there = bool((await asyncio.wait([answer], timeout=POLL_SECONDS))[0])
+            pieces = cut_into_pieces(answer.result().answered.response if is_there else job.response)
+            for text in map(reply.add, pieces[taken:]):
+                if text:
+                    yield reply.write_text(text)
+            taken = len(pieces)
+        for event in reply.end():
             yield event
     except Exception as error:
         yield reply.fail(to_request_error(error))
     finally:
+        answer.cancel()  # nobody hears what it raises from now on
         job.cancel()
 
 
-def _read_completion(body: bytes) -> CompletionReply:
-    """What a chat completion asks for. Raises `RequestError`."""
-    asked, unknown = decode_request(body, CompletionRequest, MODEL)
-    limits = [limit for limit in (asked.max_tokens, asked.max_completion_tokens) if limit is not None]
-    messages, instructions = join_messages(asked.messages, "messages")
-    ends_with_usage = bool((asked.stream_options or {}).get("include_usage"))
-    limit = min(limits, default=None)
-    return CompletionReply(messages, limit, bool(asked.stream), (*unknown, *instructions), ends_with_usage)
+def cut_into_pieces(response: Answer) -> list[str]:
+    """An answer in Markdown, in pieces to be joined, none of which is cut."""
+    return separate_pieces(mark_in_markdown(response))
 
 
-def _read_response(body: bytes) -> ResponseReply:
-    """What a response is to be. Raises `RequestError`."""
-    asked, unknown = decode_request(body, ResponseRequest, MODEL)
-    said = [RequestMessage("user", asked.input)] if isinstance(asked.input, str) else asked.input
-    messages, instructions = join_messages(said, "input")
-    return ResponseReply(messages, asked.max_output_tokens, bool(asked.stream), (*unknown, *instructions))
+def list_citations(answered: TurnResult, sent: str) -> list[dict[str, Any]]:
+    """The sources of what was sent of an answer; none where it repeats one before, whose numbers it has."""
+    if not answered.passages:
+        return []
+    response = answered.response
+    pieces = mark_in_markdown(replace(response, direct=""))
+    kept = [sentence for sentence, piece in zip(response.sentences, pieces, strict=True) if piece in sent]
+    said = replace(answered, responses=(replace(response, sentences=tuple(kept), nearby=()),))
+    return [describe_source(source) for source in cited_sources(said)]

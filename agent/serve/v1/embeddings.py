@@ -13,8 +13,7 @@ from starlette.routing import Route
 
 from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import RequestQueue
-from agent.serve.v1.answering import wait_for_result
-from agent.serve.v1.requests import MODEL, ModelRequest, RequestError, decode_request, name_ignored
+from agent.serve.v1.requests import MODEL, ModelRequest, RequestError, decode_request, name_ignored, wait_for_result
 from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
 
 MAX_TEXTS = 256  # of one request

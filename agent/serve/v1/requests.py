@@ -1,8 +1,9 @@
 """Requests to `/v1`: what in them can be read, what has no effect, and what goes wrong, as OpenAI has it."""
 
+import asyncio
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, TypeVar
 
@@ -12,17 +13,24 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from agent.chat.session import check_utterance
+from agent.chat.small_talk import choose_scope, recognise_small_talk
+from agent.chat.store import ChatTurn
 from agent.serve.rendering import choose_headers, choose_status
-from agent.serve.request_queue import BusyError
+from agent.serve.request_queue import BusyError, QueuedQuestion
+from agent.terminal.escaping import unescape_markdown
+from indexes.documents.collection import Collection
+from indexes.text.sentences import split_sentences
 from schemas.errors import ConvagentError, UsageError
-from schemas.records import Message
+from schemas.records import Message, Query, Sentence, TurnResult
+from schemas.records import Response as Answer
 
 MODEL = "convagent"
 PATHS = "/v1/models, /v1/chat/completions, /v1/responses, /v1/embeddings"
 MAX_CHARACTERS = 500  # of an error's message, which may repeat what was sent
 IGNORED_HEADER = "X-Convagent-Ignored"
 MAX_NAMES = 30  # of fields in that header
-TEXT_PARTS = ("text", "input_text", "output_text")  # of chat completions; of responses
+CITATION_MARKS = re.compile(r" \[\d+(?:, \d+)*\]")  # of our own earlier answers
+POLL_SECONDS = 0.1  # after which it is looked for more of an answer that is being written, and for its client
 INSTRUCTORS = ("system", "developer")
 TEXT = {"type": "text"}
 NO_TOOLS = "convagent only searches its passages"
@@ -86,6 +94,7 @@ def to_request_error(error: Exception) -> RequestError:
 
 
 _Request = TypeVar("_Request", bound=ModelRequest)
+T = TypeVar("T")
 
 
 def decode_request(body: bytes, kind: type[_Request], model: str) -> tuple[_Request, tuple[str, ...]]:
@@ -112,7 +121,7 @@ def decode_request(body: bytes, kind: type[_Request], model: str) -> tuple[_Requ
     if request.model != model:
         told = f"unknown model {request.model!r} (available: {model})"
         raise RequestError(404, told, "model", "model_not_found")
-    ignored = (name for name in asked if name not in kind.__struct_fields__)
+    ignored = (name for name in asked if name not in kind.__struct_encode_fields__)
     return request, tuple(name for name in ignored if _FIELD_NAME.fullmatch(name))
 
 
@@ -122,9 +131,9 @@ def name_ignored(ignored: Sequence[str]) -> dict[str, str]:
 
 
 class ContentPart(msgspec.Struct):
-    """A piece of a message's content."""
+    """A piece of a message's content: a text, whatever the protocol calls it."""
 
-    type: str
+    type: Literal["text", "input_text", "output_text"]
     text: str = ""
 
 
@@ -140,18 +149,14 @@ class RequestMessage(msgspec.Struct):
         return self.content if isinstance(self.content, str) else "\n".join(part.text for part in self.content)
 
 
-def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+def join_messages(said: str | Sequence[RequestMessage], field: str) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     """What was said, and the kinds of instructions that were left out of it.
 
     Consecutive messages of one side are joined. The last is the user's.
 
-    Raises `RequestError` where there is no such last message, where it is too long, and for what is no text.
+    Raises `RequestError` where there is no such last message, and where it is too long.
     """
-    for place, message in enumerate(messages):
-        for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
-            if part.type not in TEXT_PARTS:
-                where = f"{field}[{place}].content[{number}].type"
-                raise RequestError(400, f"only text can be read, and {where} is {part.type!r}", where)
+    messages = [RequestMessage("user", said)] if isinstance(said, str) else said
     spoken = [message for message in messages if message.role not in INSTRUCTORS and message.text.strip()]
     if not spoken or messages[-1] is not spoken[-1] or spoken[-1].role != "user":
         raise RequestError(400, "the last message must be the user's, and not empty", field)
@@ -164,3 +169,40 @@ def join_messages(messages: Sequence[RequestMessage], field: str) -> tuple[tuple
         return (*joined[:-1], Message("user", check_utterance(joined[-1].text))), tuple(instructions)
     except UsageError as error:
         raise RequestError(400, error.what, field) from error
+
+
+def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> tuple[ChatTurn, ...]:
+    """The turns of earlier messages. What was small talk, or asked for another scope, is so again."""
+    turns: tuple[ChatTurn, ...] = ()
+    said = history if history[:1] and history[0].role == "user" else (Message("user", ""), *history)
+    for asked, reply in zip(said[::2], said[1::2], strict=False):
+        talk = recognise_small_talk(asked.text, collection)
+        answered = TurnResult("v1", Query(asked.text), (), (), (), (Answer(tuple(_split_reply(reply.text))),))
+        scope = choose_scope(talk, scope, collection)
+        turns = (*turns, ChatTurn(asked.text, answered, talk.kind if talk else "question", scope))
+    return turns
+
+
+def _split_reply(text: str) -> Iterator[Sentence]:
+    """The sentences of an earlier answer of ours; the numbers of its sources stand for their ids."""
+    place = 0
+    for mark in CITATION_MARKS.finditer(text):
+        yield Sentence(unescape_markdown(text[place : mark.start()].strip()), tuple(re.findall(r"\d+", mark[0])))
+        place = mark.end()
+    yield from (Sentence(sentence, ()) for sentence in split_sentences(unescape_markdown(text[place:])))
+
+
+async def wait_for_result(request: Request, job: QueuedQuestion[T]) -> T:
+    """What was asked for. Raises what it raised, and `ClientDisconnect` where the client goes away first.
+
+    Either way, nothing more is done for it.
+    """
+    answer = asyncio.wrap_future(job.future)
+    try:
+        while not (await asyncio.wait([answer], timeout=POLL_SECONDS))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+        return answer.result()
+    finally:
+        answer.cancel()  # nobody hears what it raises from now on
+        job.cancel()
