@@ -20,8 +20,7 @@ from mcp import Client
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 
-from agent.mcp.calls import CallProgress
-from agent.mcp.library import Library
+from agent.mcp.library import CallProgress, Library
 from agent.mcp.tools import MAX_TEXT, DocumentServer
 from agent.models.cancellation import CancellationToken
 from indexes.documents.isolation.process import ReadingProcess
@@ -361,7 +360,7 @@ def test_listing_the_tools_loads_neither_model_nor_index_and_a_signal_ends_it(
 NOISE = """
 import ctypes, os, subprocess, sys
 from opentelemetry import trace
-from agent.mcp.library import Library
+from agent.mcp.library import CallProgress, Library
 
 class Tracer(trace.NoOpTracer):
     def start_as_current_span(self, name, *arguments, **more):

@@ -1,13 +1,14 @@
 """What the tools search and ask, opened when it is first needed."""
 
 import threading
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.mcp.calls import CallProgress
+from agent.models.cancellation import CancellationToken
 from schemas.errors import ConvagentError
 
 if TYPE_CHECKING:
@@ -17,6 +18,60 @@ if TYPE_CHECKING:
     from indexes.ranking.vectors import Embedder
 
 LOADING, READING = "loading the models", "waiting for the documents to be read"
+POLL_SECONDS = 0.1  # between two looks at what there is to tell, and at whether a call was cancelled
+Report = Callable[[float, float | None, str | None], Awaitable[None]]  # how much is done, of how much, and a message
+
+
+@dataclass(slots=True)
+class CallProgress:
+    """How far a call is. The thread that works writes it and heeds `token`; another one reads it."""
+
+    token: CancellationToken = field(default_factory=CancellationToken)
+    done: float = 0.0  # grows from notification to notification, over all stages
+    total: float | None = None  # None where nobody knows
+    message: str = ""
+    told: float = 0.0  # of `done`
+
+    async def tell(self, report: Report | None) -> None:
+        """Tell how far it is, if it is further than before."""
+        if report and (done := self.done) > self.told:
+            self.told = done
+            await report(done, self.total, self.message)
+
+    def step(self, message: str) -> None:
+        """One more step was done. Raises `AnswerCancelledError` once the call is cancelled."""
+        self.token.raise_if_cancelled()
+        if message != self.message:
+            self.done, self.total, self.message = self.done + 1, None, message
+
+    @contextmanager
+    def count_stage(self, stage: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A `StageProgress`, whose ticks raise `AnswerCancelledError` once the call is cancelled."""
+        before = self.done
+        self.total, self.message = before + total, stage
+
+        def tick(done: int) -> None:
+            self.token.raise_if_cancelled()
+            self.done = before + done
+
+        yield tick
+
+    def wait_until(self, is_done: Callable[[float], bool], find_message: Callable[[], str]) -> None:
+        """Wait until `is_done`, which is called with the seconds that it may take.
+
+        Raises `AnswerCancelledError` once the call is cancelled.
+        """
+        while not is_done(POLL_SECONDS):
+            self.step(find_message())
+
+    @contextmanager
+    def take_turn(self, lock: threading.Lock, message: str) -> Iterator[None]:
+        """Hold a lock until the block ends. Raises `AnswerCancelledError` once the call is cancelled."""
+        self.wait_until(lambda seconds: lock.acquire(timeout=seconds), lambda: message)
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 @dataclass

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
 import anyio
+import anyio.to_thread
 import mcp_types as types
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 from pydantic import BaseModel, Field
 
-from agent.mcp.calls import CallProgress, run_call
-from agent.mcp.library import Library
-from schemas.errors import ConvagentError, MissingError
+from agent.mcp.library import POLL_SECONDS, CallProgress, Library
+from schemas.errors import ConvagentError, MissingError, RunError
 
 if TYPE_CHECKING:
     from agent.chat.store import ChatTurn
@@ -47,6 +47,7 @@ ONLY = (
 Only = Annotated[str, Field(max_length=MAX_CHARACTERS, description=ONLY)]
 Caller = Context[Any, Any]
 T = TypeVar("T")
+log = logging.getLogger("convagent")
 
 
 class PassageText(BaseModel):
@@ -126,7 +127,7 @@ class DocumentServer(MCPServer[Any]):
 
     def __init__(self, library: Library) -> None:
         logging.getLogger("mcp").addHandler(logging.NullHandler())
-        logging.getLogger("mcp").propagate = False  # what goes wrong in a call is told by `run_call`
+        logging.getLogger("mcp").propagate = False  # what goes wrong in a call is told by `_run`
         super().__init__(
             "convagent",
             title="convagent: your own documents",
@@ -304,11 +305,42 @@ class DocumentServer(MCPServer[Any]):
         context: Caller | None,
         limiter: anyio.CapacityLimiter | None = None,
     ) -> T:
-        """What `work` gives, in a thread. Raises the SDK's own errors, whose words the client is shown."""
+        """What `work` gives, in a thread, while its progress is told. Cancelled, it ends after the step in hand.
+
+        Raises the SDK's own errors, whose words the client is shown, whatever goes wrong.
+        """
+        progress, report = CallProgress(), context.report_progress if context else None
+
+        async def keep_telling() -> None:
+            while True:
+                await anyio.sleep(POLL_SECONDS)
+                await progress.tell(report)
+
         try:
-            return await run_call(work, context.report_progress if context else None, limiter or self._calls)
-        except ConvagentError as error:
-            raise (ResourceNotFoundError if isinstance(error, MissingError) else ResourceError)(str(error)) from error
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(keep_telling)
+                thread = anyio.to_thread.run_sync
+                found = await thread(_do, work, progress, abandon_on_cancel=True, limiter=limiter or self._calls)
+                tasks.cancel_scope.cancel()
+            await progress.tell(report)
+        finally:
+            progress.token.cancel()
+        if isinstance(found, ConvagentError):
+            raise (ResourceNotFoundError if isinstance(found, MissingError) else ResourceError)(str(found)) from found
+        return found
+
+
+def _do(work: Callable[[CallProgress], T], progress: CallProgress) -> T | ConvagentError:
+    """What a call gives, or what went wrong. A panic of a library in Rust is no `Exception`, and must end it only."""
+    try:
+        progress.token.raise_if_cancelled()
+        return work(progress)
+    except ConvagentError as error:
+        return error
+    except BaseException as error:
+        if not progress.token.is_cancelled:  # nobody waits, and the program may be ending under it
+            log.error("a call failed", exc_info=error)
+        return RunError(f"convagent failed ({type(error).__name__})", remedy="Its stderr says more.")
 
 
 def to_passage_text(passage: "Passage") -> PassageText:

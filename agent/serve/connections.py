@@ -80,55 +80,33 @@ def count_allowed_connections() -> int:
 
 
 class LimitedConnection(H11Protocol):
-    """A connection with limits."""
+    """A connection with limits. What its client does is looked at once a second."""
 
-    idle_since: float | None = None  # since when it has waited for a request
-    request_since: float | None = None  # since when a request has been on its way
-    unread_since: float | None = None  # since when its client has not read on
+    seen: tuple[object, ...] = ()  # the request, whether the client still sends it, and how much it has not read
+    since = 0.0  # when that began
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.idle_since = self.request_since = time.monotonic()
+        self.since = time.monotonic()
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
             self._make_room()
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._watch_request()
-
-    def on_response_complete(self) -> None:
-        self.idle_since = time.monotonic()
-        super().on_response_complete()
-        if not self.transport.is_closing() and self.conn.their_state is not h11.IDLE:  # a request came meanwhile
-            self._watch_request()
-
-    def _watch_request(self) -> None:
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.idle_since = None
-        is_awaited = self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
-        self.request_since = (self.request_since or time.monotonic()) if is_awaited else None
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.unread_since = self.unread_since or time.monotonic()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.unread_since = None
+    @property
+    def is_at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     def end_if_slow(self, now: float) -> None:
-        """Close it where its client takes too long."""
-        if self.unread_since is not None and now - self.unread_since > READER_SECONDS:
+        """Close it where its client takes too long: to send a request, or to read on."""
+        is_begun = self.conn.their_state is h11.SEND_BODY or (bool(self.conn.trailing_data[0]) and not self.is_at_work)
+        is_sending, unread = is_begun or self.cycle is None, self.transport.get_write_buffer_size()
+        if (seen := (self.cycle, is_sending, unread)) != self.seen:
+            self.seen, self.since = seen, self.since if self.cycle is None else now
+        elif unread and now - self.since > READER_SECONDS:
             self.transport.abort()
-        elif self.request_since is not None and now - self.request_since > REQUEST_SECONDS:
-            self.request_since = None
-            self._end_slow_request()
-
-    def _end_slow_request(self) -> None:
-        is_begun = self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]
-        if is_begun and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self.transport.write(TOO_SLOW)
-        self.transport.close()
+        elif is_sending and now - self.since > REQUEST_SECONDS and not self.transport.is_closing():
+            if is_begun and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                self.transport.write(TOO_SLOW)
+            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """As uvicorn does, where that can be said; in the middle of a response it cannot."""
@@ -143,9 +121,8 @@ class LimitedConnection(H11Protocol):
     def _make_room(self) -> None:
         """Close the connection that waited longest for a request."""
         others = [other for other in self.connections if isinstance(other, LimitedConnection) and other is not self]
-        waiting = [other for other in others if other.idle_since is not None]
-        if waiting:
-            longest = min(waiting, key=lambda other: other.idle_since or 0.0)
+        if waiting := [other for other in others if not other.is_at_work]:
+            longest = min(waiting, key=lambda other: other.since)
             longest.transport.close()
             self.connections.discard(longest)
 

@@ -133,21 +133,20 @@ class RequestGuard:
                         headers.setdefault(name, value)
                 await send(message)
 
-            try:
-                if reply := self._admit(Request(scope)):
-                    await reply(scope, receive, with_policy)
-                    return
-                whole = [await self._read_body(Request(scope, receive))]
-            except ClientDisconnect:  # half a request is none
-                return
-            except RequestError as error:
-                await self._refuse(scope["path"], error)(scope, receive, with_policy)
-                return
+            whole: list[Message] = []
 
             async def replay() -> Message:
                 return whole.pop() if whole else await receive()
 
-            await app(scope, replay, with_policy)
+            try:
+                reply = self._admit(Request(scope))
+                if reply is None:
+                    whole.append(await self._read_body(Request(scope, receive)))
+            except ClientDisconnect:  # half a request is none
+                return
+            except RequestError as error:
+                reply = self._refuse(scope["path"], error)
+            await (reply or app)(scope, replay, with_policy)
 
         return answer
 

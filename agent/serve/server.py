@@ -88,7 +88,9 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         store = open_store(incognito=request.incognito)
         llm = models.find_model_later() if is_server_address(request.model) else models.find_model()
         assistant = open_assistant_over(current, request.model, embedder, only, llm, models.calls)
-        _load_what_reads()
+        # Before the first question: no library can be imported once a crowd of connections has taken all open files.
+        load_tokenizer()
+        find_question_language("Welche Pflanzen wachsen gut in Töpfen?")  # loads the model as well
         is_shared = bool(request.public_url) or not is_loopback(request.host)
         destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
         pages = Pages(assistant, store, queue, destination, request.incognito, uploads)
@@ -108,12 +110,6 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         models.find_model()  # raises why
     if queue.is_hanging() or not watcher.has_ended:
         _leave_at_once("an answer in hand" if queue.is_hanging() else "reading")
-
-
-def _load_what_reads() -> None:
-    """Before the first question: no library can be imported once a crowd of connections has taken all open files."""
-    load_tokenizer()
-    find_question_language("Welche Pflanzen wachsen gut in Töpfen?")  # loads the model as well
 
 
 def open_access(request: ServerRequest) -> tuple[Access, str]:
