@@ -6,12 +6,14 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
 import psutil
+import pytest
 
 from agent.serve.connections import KEEP_ALIVE_SECONDS, REQUEST_SECONDS
 from agent.serve.request_queue import MAX_WAITING_OF_USER
@@ -48,26 +50,32 @@ RAW = [
 ]
 
 
-def test_what_nobody_can_read_is_refused_without_a_traceback(tmp_path: Path, example_index: PassageIndex) -> None:
-    """Bodies, numbers and bytes of addresses and forms, and what is no HTTP."""
-    with serving(example_index.directory, tmp_path, *ARGUMENTS) as running:
-        with running.open_client() as client:
-            assert client.post("/v1/chat/completions", content=iter([b"x" * 100_000] * 3)).status_code == 413
-            for name, body, status in BODIES:
-                refused = client.post("/v1/chat/completions", content=body)
-                assert (name, refused.status_code) == (name, status)
-                assert refused.json()["error"]["type"] == "invalid_request_error"
-                assert client.post("/statements", content=body).status_code < 500
-            assert {client.get(path).status_code for path in PATHS} <= {200, 404}
-            assert {client.post("/ask", data=form).status_code for form in FORMS} <= {200, 400, 404}
-            statement = {"text": "x" * 501, "back": f"/chats/{DIGITS}"}
-            assert client.post("/statements", data=statement).status_code == 400
-        for data in RAW:
-            with closing(running.connect()) as connection:
-                connection.sendall(data)
-                assert read_all(connection).startswith(b"HTTP/1.1 4"), data[:30]
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, example_index: PassageIndex) -> Iterator[Server]:
+    """A server that ends in good order, whatever was done to it."""
+    with serving(example_index.directory, tmp_path_factory.mktemp("data"), *ARGUMENTS) as running:
+        yield running
         assert running.interrupt() == 0
         assert running.count_tracebacks() == 0
+
+
+def test_what_nobody_can_read_is_refused_without_a_traceback(running: Server) -> None:
+    """Bodies, numbers and bytes of addresses and forms, and what is no HTTP."""
+    with running.open_client() as client:
+        assert client.post("/v1/chat/completions", content=iter([b"x" * 100_000] * 3)).status_code == 413
+        for name, body, status in BODIES:
+            refused = client.post("/v1/chat/completions", content=body)
+            assert (name, refused.status_code) == (name, status)
+            assert refused.json()["error"]["type"] == "invalid_request_error"
+            assert client.post("/statements", content=body).status_code < 500
+        assert {client.get(path).status_code for path in PATHS} <= {200, 404}
+        assert {client.post("/ask", data=form).status_code for form in FORMS} <= {200, 400, 404}
+        statement = {"text": "x" * 501, "back": f"/chats/{DIGITS}"}
+        assert client.post("/statements", data=statement).status_code == 400
+    for data in RAW:
+        with closing(running.connect()) as connection:
+            connection.sendall(data)
+            assert read_all(connection).startswith(b"HTTP/1.1 4"), data[:30]
 
 
 # Clients that leave, trickle and idle
@@ -200,7 +208,7 @@ def trickle(connection: socket.socket, ended: threading.Event) -> None:
 # Crowds
 
 
-def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> None:
+def test_a_crowd_is_answered(running: Server) -> None:
     """200 idle connections, and 200 requests at once, most for a page: each is answered, and nothing grows."""
 
     def send(number: int) -> int:
@@ -210,7 +218,7 @@ def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> Non
                 return client.post("/v1/chat/completions", json=ASKED).status_code
             return client.get("/health" if number % 2 else "/").status_code
 
-    with serving(example_index.directory, tmp_path, *ARGUMENTS) as running, ExitStack() as stack:
+    with ExitStack() as stack:
         process = psutil.Process(running.process.pid)
         for _ in range(200):
             stack.enter_context(closing(running.connect()))
@@ -221,8 +229,6 @@ def test_a_crowd_is_answered(tmp_path: Path, example_index: PassageIndex) -> Non
             assert statuses.count(200) > 100
             sizes.append(process.memory_info().rss)
         assert sizes[-1] - sizes[1] < 50_000_000, sizes
-        assert running.interrupt() == 0
-        assert running.count_tracebacks() == 0
 
 
 def test_few_files_are_enough_for_many_connections(tmp_path: Path, example_index: PassageIndex) -> None:

@@ -190,10 +190,11 @@ def many_sources(count: int) -> TurnResult:
     return TurnResult("1_1", Query("How many rows?"), (), hits, passages, (Response(sentences),))
 
 
-def test_many_sources_are_shown_whole(tmp_path: Path, example_index: PassageIndex) -> None:
-    store = Store(tmp_path / "convagent.sqlite")
-    for count in (25, 1):
-        store.add_turn(store.start_chat("notes"), ChatTurn("Question of many?", many_sources(count)))
-    with serving(example_index.directory, tmp_path, *NO_MODELS) as server, server.open_client() as client:
-        assert re.findall(r'href="/chats/(\d+)"', client.get("/?q=many").text) == ["2", "1"]
-        assert client.get("/chats/1").text.count("<blockquote>") == 25
+def test_many_sources_are_shown_whole(team: Team) -> None:
+    store = Store(team.file.parent / "convagent.sqlite").for_user("ben")
+    chats = [store.start_chat("notes") for _ in range(2)]
+    for chat, count in zip(chats, (25, 1), strict=True):
+        store.add_turn(chat, ChatTurn("Question of many?", many_sources(count)))
+    found = re.findall(r'href="/chats/(\d+)"', team.ben.get("/?q=many").text)
+    assert found == [str(chat) for chat in reversed(chats)]
+    assert team.ben.get(f"/chats/{chats[0]}").text.count("<blockquote>") == 25

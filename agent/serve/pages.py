@@ -22,10 +22,10 @@ from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
 from agent.serve.rendering import (
+    UNCACHED,
     choose_headers,
     choose_status,
     explain_error,
-    make_download,
     read_form,
     read_number,
     render_page,
@@ -157,7 +157,9 @@ class Pages:
     def download(self, request: Request) -> Response:
         """A conversation as Markdown (`.md`) or iKAT topics (`.json`)."""
         chat, suffix = request.path_params["chat"], request.path_params["suffix"]
-        return make_download(render_conversation(self._store_of(request), chat, suffix), f"conversation-{chat}{suffix}")
+        headers = {"Content-Disposition": f'attachment; filename="conversation-{chat}{suffix}"', **UNCACHED}
+        content = render_conversation(self._store_of(request), chat, suffix)
+        return Response(content, media_type="application/octet-stream", headers=headers)
 
     def delete_chat(self, request: Request) -> Response:
         self._store_of(request).delete_chat(request.path_params["chat"])

@@ -23,7 +23,7 @@ from schemas.errors import ConvagentError, MissingError, UsageError, format_coun
 from schemas.records import Passage
 
 HERE = Path(__file__).parent
-NOT_KEPT = {"Cache-Control": "no-store"}
+UNCACHED = {"Cache-Control": "no-store"}
 _BETWEEN_CELLS = re.compile(r"; (?=(?:(?!; ).)*?: )", re.DOTALL)  # a value may have a semicolon, too
 
 
@@ -31,12 +31,7 @@ def render_page(
     template: str, values: Mapping[str, object], status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
     """A template with its values, as a response that no cache keeps."""
-    return HTMLResponse(TEMPLATES.get_template(template).render(values), status, {**NOT_KEPT, **headers})
-
-
-def make_download(content: bytes, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', **NOT_KEPT}
-    return Response(content, media_type="application/octet-stream", headers=headers)
+    return HTMLResponse(TEMPLATES.get_template(template).render(values), status, {**UNCACHED, **headers})
 
 
 async def read_form(request: Request) -> dict[str, str]:
