@@ -40,7 +40,6 @@ from tests.mcp_clients import (
     read_text,
     talk,
 )
-from tests.processes import run
 
 DOCUMENTS = EXAMPLES / "documents"
 TOOLS = ["search_passages", "read_passage", "list_documents", "ask", "about_me"]
@@ -491,8 +490,6 @@ def test_a_server_on_a_port_answers_who_has_the_token_which_stays(data: Path) ->
                 assert (method, headers, refused.status_code) == (method, headers, status)
                 assert not [name for name in refused.headers if name.startswith("access-control")]
             assert client.post(running.url, content=b" " * 300_000, headers=usual).status_code == 413
-        taken = run("mcp", "--docs", DOCUMENTS, "--http", "--port", str(httpx.URL(running.url).port))
-        assert (taken.returncode, taken.stdout, "is in use" in taken.stderr) == (6, "", True)
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(PATIENCE) == 0
     for more in ((), ("--incognito",)):

@@ -81,26 +81,6 @@ def test_what_nobody_can_read_is_refused_without_a_traceback(running: Server) ->
 # Clients that leave, trickle and idle
 
 
-def test_a_client_that_leaves_without_streaming_leaves_the_queue(tmp_path: Path, example_index: PassageIndex) -> None:
-    """The model hangs with the first question; those behind it go, and their places are free."""
-    with (
-        standing_in() as address,
-        serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
-        ExitStack() as stack,
-    ):
-        StandIn.replies = [WORKING] * 100
-        head = running.write_head("POST /v1/chat/completions HTTP/1.1", f"Content-Length: {len(json.dumps(ASKED))}")
-        asking = [stack.enter_context(closing(running.connect())) for _ in range(MAX_WAITING_OF_USER + 5)]
-        for connection in asking:
-            connection.sendall(head + json.dumps(ASKED).encode())
-        wait_until(lambda: len(select.select(asking, [], [], 0)[0]) == 5)  # those that are turned away
-        client = stack.enter_context(running.open_client())
-        assert is_busy(client)
-        for connection in asking:
-            connection.close()
-        wait_until(lambda: not is_busy(client))
-
-
 def is_busy(client: httpx.Client) -> bool:
     """Whether a question is turned away. One that is not, is left at once, and gives its place back."""
     with client.stream("POST", "/v1/chat/completions", json=ASKED | {"stream": True}) as reply:
@@ -112,14 +92,26 @@ def is_busy(client: httpx.Client) -> bool:
         return reply.status_code == 503
 
 
-def test_a_model_that_hangs_is_stopped_and_keeps_no_server(tmp_path: Path, example_index: PassageIndex) -> None:
+def test_a_model_that_hangs_keeps_neither_the_queue_nor_the_server(tmp_path: Path, example_index: PassageIndex) -> None:
+    """It hangs with the first question. Clients behind it leave without streaming, and their places are free."""
     with (
         standing_in() as address,
         serving(example_index.directory, tmp_path, "-m", address, "--embedder", "none", "--incognito") as running,
         ThreadPoolExecutor(1) as pool,
         running.open_client() as client,
+        ExitStack() as stack,
     ):
         StandIn.replies = [WORKING] * 100
+        head = running.write_head("POST /v1/chat/completions HTTP/1.1", f"Content-Length: {len(json.dumps(ASKED))}")
+        asking_at_once = [stack.enter_context(closing(running.connect())) for _ in range(MAX_WAITING_OF_USER + 5)]
+        for connection in asking_at_once:
+            connection.sendall(head + json.dumps(ASKED).encode())
+        wait_until(lambda: len(select.select(asking_at_once, [], [], 0)[0]) == 5)  # those that are turned away
+        assert is_busy(client)
+        for connection in asking_at_once:
+            connection.close()
+        wait_until(lambda: not is_busy(client))
+        StandIn.asked = []
         page = client.post("/ask", data={"question": SHADE})
         wait_until(lambda: bool(StandIn.asked))
         client.post(f"{page.url.path}/stop")
