@@ -53,14 +53,10 @@ def file_of(step: str) -> Path:
     raise MissingError(f"there is no prompt {step!r} (available: {', '.join(steps())})")
 
 
-def digests() -> dict[str, str]:
-    """SHA-256 of each prompt that a run uses, by step."""
-    return {step: hashlib.sha256(file_of(step).read_bytes()).hexdigest() for step in steps() if step not in NO_RUN}
-
-
 def digest() -> str:
-    """SHA-256 over all prompts in use: part of what decides a run."""
-    return hashlib.sha256(" ".join(digests().values()).encode()).hexdigest()
+    """SHA-256 over the prompts that a run uses: part of what decides it."""
+    digests = (hashlib.sha256(file_of(step).read_bytes()).hexdigest() for step in steps() if step not in NO_RUN)
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()
 
 
 @cache

@@ -83,8 +83,7 @@ class AnswerTuning:
     foreign_penalty: float = 0.0  # where a question in another language than English is not in the quote's
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
-    newest_weight: float = 0.2  # of naming the newest year of those near the best, where it is asked what holds now
-    repeat_penalty: float = 0.1  # of being the answer before, where something else is asked for now
+    newest_weight: float = 0.2  # against a document that there is a later edition of
     reading_weight: float = 0.03  # of the reader's margin
     least_margin: float = -4.0  # below, one sentence is as far from an answer as another
     brief_margin: float = 4.0  # from which one sentence may be the whole answer

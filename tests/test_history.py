@@ -18,12 +18,11 @@ OF_ANOTHER = """
 And the timing belt? | What about Switzerland? | Und der Keller? | And in 2023?"""
 LEANING = """
 How long does it keep? | And if it happens again? | And why? | Since when? | At what time? | Why? | Which of the two
-is cheaper? | Which survive frost? | Is it allowed there? | Et à quelle température ? | Y cuánto cuesta eso? | E
-quanto dura la visita? | En hoe lang duurt het?"""
+is cheaper? | Is it allowed there? | Et à quelle température ? | Y cuánto cuesta eso? | E quanto dura la visita? |
+En hoe lang duurt het?"""
 ALONE = """
 Who is the class teacher? | When does the car need new oil? | Why did the synchronisation break down in March? |
-Another thing: how long are our belongings covered? | By the way, who has the key to it? | Was kostet der zweite
-Ersatztermin? | Quando comincia il corso di nuoto dei bambini? | ¿En qué calle está la escuela de música?"""
+Was kostet der zweite Ersatztermin? | Quando comincia il corso di nuoto dei bambini? | ¿En qué calle está la escuela de música?"""
 
 
 def test_what_leans_on_the_conversation() -> None:

@@ -147,14 +147,14 @@ def why_misstated(sentence: str, passage: str) -> str:
     if reason or is_excerpt(sentence, passage):
         return reason
     sentence, said = _name_may(sentence), _split_clauses(passage)
-    claim = _find_segments(sentence)
+    claim = _read_clause(sentence, sentence)
     for part in filter(None, map(content_words, PARTS.split(sentence))):
         if reason := _why_in_no_clause(part, claim, said):
             return reason
     return _why_unconnected(claim, said)
 
 
-def _why_in_no_clause(part: Sequence[ContentWord], claim: "Segments", said: Iterable["Clause"]) -> str:
+def _why_in_no_clause(part: Sequence[ContentWord], claim: "Clause", said: Iterable["Clause"]) -> str:
     """Why no clause of the passage says this part of the claim and no less; empty where one does."""
     reason = f"no clause of the passage says {' '.join(word.stem for word in part)}"
     for clause in said:
@@ -166,17 +166,18 @@ def _why_in_no_clause(part: Sequence[ContentWord], claim: "Segments", said: Iter
     return reason
 
 
-def _find_dropped(claim: "Segments", clause: "Clause") -> str:
+def _find_dropped(claim: "Clause", clause: "Clause") -> str:
     """The first word of a clause that makes less of what it says, and is missing in the claim, as is what it opens."""
-    for word, opened in clause.conditions.opened:
-        if word in CONDITIONS | RELATIVES and not ({word} - RELATIVES <= claim.tokens and opened <= claim.stems):
+    stems = {word.stem for word in claim.words}
+    for word, opened in clause.opened:
+        if word in CONDITIONS | RELATIVES and not ({word} - RELATIVES <= claim.tokens and opened <= stems):
             return word
     return next((hedge for hedge in clause.hedges if hedge not in claim.tokens), "")
 
 
-def _why_unconnected(claim: "Segments", said: Iterable["Clause"]) -> str:
+def _why_unconnected(claim: "Clause", said: Iterable["Clause"]) -> str:
     """Why what the claim gives as a reason or condition is none in the passage; empty where each is."""
-    held = [pair for clause in said for pair in clause.conditions.opened]
+    held = [pair for clause in said for pair in clause.opened]
     for word, opened in claim.opened:
         if word not in RELATIVES and not any(word == other and opened <= stems for other, stems in held):
             return f"the passage does not say {word} {' '.join(sorted(opened))}".strip()
@@ -184,27 +185,19 @@ def _why_unconnected(claim: "Segments", said: Iterable["Clause"]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Segments:
-    """The words of a text, and what its conditions and reasons open: stems up to the next comma."""
+class Clause:
+    """A clause of a passage, or a whole claim."""
 
     tokens: frozenset[str]
-    stems: frozenset[str]
-    opened: tuple[tuple[str, frozenset[str]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A clause of a passage: its words, its conditions with those beside it, and its hedges."""
-
     words: tuple[ContentWord, ...]
-    conditions: Segments
+    opened: tuple[tuple[str, frozenset[str]], ...]  # what its conditions and reasons open: stems up to the next comma
     hedges: tuple[str, ...]
 
 
 @lru_cache(maxsize=64)
 def _split_clauses(passage: str) -> tuple[Clause, ...]:
     return tuple(
-        Clause(content_words(text), _find_segments(_add_conditions(place, texts)), tuple(_find_hedges(text)))
+        _read_clause(text, _add_conditions(place, texts))
         for unit in split_units(Passage("", passage))
         for texts in [_CLAUSES.split(_name_may(unit.text))]
         for place, text in enumerate(texts)
@@ -220,9 +213,13 @@ def _add_conditions(place: int, clauses: Sequence[str]) -> str:
     )
 
 
-def _find_segments(text: str) -> Segments:
-    tokens = tokenize(text)
-    opened = []
+def _read_clause(text: str, conditions: str) -> Clause:
+    """A clause; `conditions` is it with those beside it."""
+    opened, hedges = tuple(_find_opened(tokenize(conditions))), tuple(_find_hedges(text))
+    return Clause(frozenset(tokenize(text)), content_words(text), opened, hedges)
+
+
+def _find_opened(tokens: Sequence[str]) -> Iterator[tuple[str, frozenset[str]]]:
     for place, token in enumerate(tokens):
         after_comma = place == 0 or not tokens[place - 1][0].isalnum()
         at_once = tokens[max(0, place - 1) : place + 1] == ["at", "once"]
@@ -230,8 +227,7 @@ def _find_segments(text: str) -> Segments:
             rest = tokens[place + 1 :]
             end = next((n for n, other in enumerate(rest) if not other[0].isalnum() or other == "but"), len(rest))
             stems = [word.stem for word in content_words(" ".join(rest[:end]))]
-            opened.append((token, frozenset(stems[:RELATIVE_WORDS] if token in RELATIVES else stems)))
-    return Segments(frozenset(tokens), frozenset(word.stem for word in content_words(text)), tuple(opened))
+            yield token, frozenset(stems[:RELATIVE_WORDS] if token in RELATIVES else stems)
 
 
 def _find_hedges(clause: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, SENTENCES, InterfaceSentences, choose_sentences
-from agent.turn.question_words import find_names, stem_words
+from agent.turn.question_words import stem_words
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Quote, find_quotes, to_sentence, truncate_words
 from indexes.ranking.vectors import Embedder
@@ -21,7 +21,6 @@ from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sen
 from schemas.tuning import AnswerTuning, Tuning
 
 MAX_DIRECT = 10  # words of what stands first
-ASKS_FOR_WORDS = re.compile(r"\b(?:how (?!do|to|can|should)\w+|what|which|who|whom|whose|when|where)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +54,14 @@ def extract_answer(
         wanted[1:1] = rank_quotes(quotes, asked, (), embedder, tuning)[0][:1]
     sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
-    return Response(sentences, find_direct_answer(query.utterance, ranked[0], tuning.answer), nearby)
+    return Response(sentences, find_direct_answer(ranked[0], tuning.answer), nearby)
 
 
-def find_direct_answer(question: str, best: Quote, tuning: AnswerTuning) -> str:
-    """The few words that answer, where the reader is sure of them; else "".
-
-    The question has a word for what it asks, and the quote is about what it names.
-    """
+def find_direct_answer(best: Quote, tuning: AnswerTuning) -> str:
+    """The few words that answer, where the reader is sure of them; else ""."""
     is_sure = best.reading.margin >= tuning.direct_margin and best.reading.lead >= tuning.direct_lead
     is_short = 0 < len(best.reading.text.split()) <= min(MAX_DIRECT, len(best.lead.split()) - 1)
-    named = find_names(question) <= set(extract_stems(f"{best.document} {best.headed}"))
-    return to_sentence(best.reading.text) if is_sure and is_short and named and ASKS_FOR_WORDS.search(question) else ""
+    return to_sentence(best.reading.text) if is_sure and is_short else ""
 
 
 def choose_own_sentences(query: Query, tuning: AnswerTuning) -> InterfaceSentences:
@@ -167,15 +162,14 @@ def nearest_sentence(text: str, passages: Sequence[Passage], embedder: Embedder 
 
 
 _QUESTION_WORD = (
-    r"(?:how|what|which|who|whom|when|where|why|from when|until when|since when|wann|wo|wer|wie|warum|was|welche\w*)"
+    r"\b(?:how|what|which|who|whom|when|where|why|(?:from|until|since) when|wann|wo|wer|wie|warum|was|welche\w*)\b"
 )
-_NEXT_PART = re.compile(rf"(?:,\s*|\?\s*|\s+)(?:and|und)\s+(?={_QUESTION_WORD}\b)", re.IGNORECASE)
-_BEGINS_QUESTION = re.compile(rf".*\b{_QUESTION_WORD}\b", re.IGNORECASE | re.DOTALL)
+_TWO_PARTS = re.compile(
+    rf"(.*?{_QUESTION_WORD}.+?)(?:[,?]\s*|\s+)(?:and|und)\s+({_QUESTION_WORD}.*)", re.IGNORECASE | re.DOTALL
+)
 
 
 def split_parts(question: str) -> tuple[str, str] | None:
     """The two parts of a question that asks twice; None of any other."""
-    found = _NEXT_PART.search(question)
-    if not found or not _BEGINS_QUESTION.match(question[: found.start()]) or not stem_words(question[: found.start()]):
-        return None
-    return question[: found.start()].strip(), question[found.end() :].strip()
+    found = _TWO_PARTS.fullmatch(question)
+    return (found[1].strip(), found[2].strip()) if found and stem_words(found[1]) else None

@@ -10,13 +10,11 @@ from functools import lru_cache
 
 from agent.turn.question_words import stem_words
 from agent.turn.quotes import Quote
-from indexes.text.analysis import ENGLISH, load_stop_words, separate_pairs
-from indexes.text.languages import find_question_language
+from indexes.text.analysis import load_stop_words, separate_pairs
 from schemas.records import Query
 
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
-FOREIGN_SHARE = 0.35  # of a question's words, from which a quote in its language may answer it
-FOREIGN_COSINE = 0.7  # from which fewer do
+FOREIGN_SHARE = 0.35  # of a question's words, from which a quote may answer it
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
 MIN_PART = 5  # letters of a part that stands alone: shorter ones begin and end too many words
@@ -25,20 +23,14 @@ MAX_LINK = 2  # letters between two parts: "Heizung-s-wartung"
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def judge_foreign_words(quotes: Sequence[Quote], cosines: Sequence[float], query: Query, answerable: bool) -> bool:
-    """Whether quotes answer a question in another language than English: of documents in that language, words tell.
+def has_foreign_words(quotes: Sequence[Quote], query: Query, language: str) -> bool:
+    """Whether any quote has enough words of a question in this language to answer it.
 
-    The embedded model knows English alone: under it any two sentences of another language are near each other. A
-    follow-up may have its words from the conversation. `answerable` is what is said of all other questions.
+    Under the embedded model any two sentences of another language are near each other. A follow-up may have its words
+    from the conversation.
     """
-    languages = tuple(sorted({quote.language for quote in quotes}))
-    language = find_question_language(query.utterance, languages) if set(languages) != {ENGLISH} else ENGLISH
-    if language == ENGLISH or language not in languages:
-        return answerable
-    asked = dict.fromkeys((query.utterance, query.standalone))
-    shares = [max(_share_content_words(text, language, quote) for text in asked) for quote in quotes]
-    pairs = zip(shares, cosines, strict=True)
-    return any(share >= FOREIGN_SHARE or (share and cosine >= FOREIGN_COSINE) for share, cosine in pairs)
+    asked = (query.utterance, query.standalone)
+    return any(_share_content_words(text, language, quote) >= FOREIGN_SHARE for quote in quotes for text in asked)
 
 
 def _share_content_words(question: str, language: str, quote: Quote) -> float:

@@ -2,8 +2,8 @@
 
 By reading (`reading.py`); by meaning, the cosine of the sentence, alone and under its headings, with the question; and
 by words: the share of the question's words that the sentence and its headings have, the rare ones counting more; of
-numbers and codes that the question names, so that "E.17" is not answered with E.28; and where it asks for what holds
-now, the newest year. Without an embedding model words alone decide.
+numbers and codes that the question names, so that "E.17" is not answered with E.28; and by the edition of the document.
+Without an embedding model words alone decide.
 """
 
 import math
@@ -11,21 +11,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.turn.foreign_words import COMPOUNDING, find_compounds, judge_foreign_words
-from agent.turn.question_words import asks_of_another, find_codes, stem_words
+from agent.turn.foreign_words import COMPOUNDING, find_compounds, has_foreign_words
+from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote
 from agent.turn.reading import read_quotes
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Embedder, Vectors, combine_vectors
 from indexes.text.analysis import ENGLISH, WeightedText
 from indexes.text.languages import find_question_language
-from indexes.words import match_any
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-ASKS_FOR_NOW = re.compile(rf"\b(?:{match_any('now')})\b", re.IGNORECASE)
-ASKS_FOR_THEN = re.compile(rf"(?:19|20)\d\d|\b(?:{match_any('then')})\b", re.IGNORECASE)
 
 
 def rank_quotes(
@@ -36,20 +33,31 @@ def rank_quotes(
     tuning: Tuning,
 ) -> tuple[list[Quote], bool]:
     """The quotes with their scores, best first, and whether any is near enough to the question to answer it."""
+    answer, language = tuning.answer, _find_foreign_language(quotes, query.utterance)
     if embedder is None:
-        scores = _score_by_words(quotes, query, selected_statements, tuning.answer)
-        answerable = judge_foreign_words(quotes, [0.0] * len(quotes), query, any(scores))
-        return _order(quotes, scores, query, tuning.answer.rank_penalty_words, tuning.answer), answerable
-    quotes = read_margins(quotes, query, embedder)
-    cosines, nearest = compare_meaning(quotes, query, embedder.embed, tuning.query.lead_characters)
-    scores = [
-        cosine + words + tuning.answer.reading_weight * max(quote.reading.margin, tuning.answer.least_margin)
-        for quote, cosine, words in zip(quotes, cosines, _judge_words(quotes, query, tuning.answer), strict=True)
+        scores, rank_penalty = _score_by_words(quotes, query, selected_statements), answer.rank_penalty_words
+        answerable = any(scores)
+    else:
+        quotes, rank_penalty = read_margins(quotes, query, embedder), answer.rank_penalty
+        cosines, nearest = compare_meaning(quotes, query, embedder.embed, tuning.query.lead_characters)
+        scores = [
+            cosine + words + answer.reading_weight * max(quote.reading.margin, answer.least_margin)
+            for quote, cosine, words in zip(quotes, cosines, _judge_words(quotes, query, answer), strict=True)
+        ]
+        answerable = score_answerability(nearest, quotes, answer) >= answer.answerable_cosine
+    if any(quote.language == language for quote in quotes):
+        answerable = has_foreign_words(quotes, query, language)
+    scored = [
+        replace(
+            quote,
+            score=score
+            - rank_penalty * quote.rank
+            - answer.doubt_penalty * quote.doubtful
+            - answer.foreign_penalty * (language not in ("", quote.language)),
+        )
+        for quote, score in zip(quotes, scores, strict=True)
     ]
-    scores = _prefer_newest(quotes, scores, query.utterance, tuning.answer)
-    answerable = score_answerability(nearest, quotes, tuning.answer) >= tuning.answer.answerable_cosine
-    answerable = judge_foreign_words(quotes, cosines, query, answerable)
-    return _order(quotes, scores, query, tuning.answer.rank_penalty, tuning.answer), answerable
+    return sorted(scored, key=lambda quote: -quote.score), answerable
 
 
 def read_margins(quotes: Sequence[Quote], query: Query, embedder: Embedder) -> list[Quote]:
@@ -62,24 +70,6 @@ def read_margins(quotes: Sequence[Quote], query: Query, embedder: Embedder) -> l
 def score_answerability(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:
     """How surely passages have an answer, by the nearest cosine and by the best margin: the higher, the surer."""
     return nearest + tuning.answerable_reading * max(quote.reading.margin for quote in quotes)
-
-
-def _order(
-    quotes: Sequence[Quote], scores: Sequence[float], query: Query, rank_penalty: float, tuning: AnswerTuning
-) -> list[Quote]:
-    """The quotes with their scores, less what is against each, best first."""
-    language = _find_foreign_language(quotes, query.utterance)
-    scored = [
-        replace(
-            quote,
-            score=score
-            - rank_penalty * quote.rank
-            - tuning.doubt_penalty * quote.doubtful
-            - tuning.foreign_penalty * (language not in ("", quote.language)),
-        )
-        for quote, score in zip(quotes, scores, strict=True)
-    ]
-    return sorted(scored, key=lambda quote: -quote.score)
 
 
 def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
@@ -111,39 +101,20 @@ def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters:
 
 
 def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:
-    """What the words of each quote add to its cosine; less where it was the answer before, and another is meant."""
-    goes_on = asks_of_another(query.utterance)
+    """What the words of each quote add to its cosine; less where its document has a later edition."""
+    outdated = _find_outdated(quotes, query.utterance)
     return [
-        tuning.overlap_weight * share
-        + tuning.code_weight * code
-        - tuning.repeat_penalty * (goes_on and quote.lead in query.previous_reply)
+        tuning.overlap_weight * share + tuning.code_weight * code - tuning.newest_weight * (quote.document in outdated)
         for quote, share, code in zip(
             quotes, _share_question_words(quotes, query), _share_codes(quotes, query.utterance), strict=True
         )
     ]
 
 
-def _prefer_newest(
-    quotes: Sequence[Quote], scores: Sequence[float], utterance: str, tuning: AnswerTuning
-) -> list[float]:
-    """The scores, more for what is newer: of two editions of a document always, unless the past is asked for.
-
-    Where what holds now is asked for, of all those near the best that name a year.
-    """
-    if ASKS_FOR_NOW.search(utterance):
-        near = [place for place, score in enumerate(scores) if score >= max(scores) - tuning.account_gap]
-        newest = {near[place] for place in _find_newest([quotes[place] for place in near])}
-        scores = [score + tuning.newest_weight * (place in newest) for place, score in enumerate(scores)]
-    if ASKS_FOR_THEN.search(utterance):
-        return list(scores)
-    outdated = _find_outdated(quotes)
-    return [
-        score - tuning.newest_weight * (quote.document in outdated) for quote, score in zip(quotes, scores, strict=True)
-    ]
-
-
-def _find_outdated(quotes: Sequence[Quote]) -> set[str]:
-    """The documents that there is a later edition of: their names differ in the year alone."""
+def _find_outdated(quotes: Sequence[Quote], utterance: str) -> set[str]:
+    """The documents with a later edition, whose name differs in the year alone; none where a year is asked for."""
+    if YEAR.search(utterance):
+        return set()
     documents = {quote.document for quote in quotes if YEAR.search(quote.document)}
     editions: dict[str, list[str]] = {}
     for document in sorted(documents, key=YEAR.findall):
@@ -156,12 +127,6 @@ def _share_codes(quotes: Sequence[Quote], utterance: str) -> list[float]:
     wanted = find_codes(utterance)
     held = [find_codes(quote.headed) for quote in quotes]
     return [len(wanted & codes) / max(1, len(wanted)) for codes in held]
-
-
-def _find_newest(quotes: Sequence[Quote]) -> set[int]:
-    """The places of the quotes that name the newest year of all."""
-    years = [max(map(int, YEAR.findall(f"{quote.document} {quote.headed}")), default=0) for quote in quotes]
-    return {place for place, year in enumerate(years) if year and year == max(years)}
 
 
 def _share_question_words(quotes: Sequence[Quote], query: Query) -> list[float]:
@@ -190,7 +155,7 @@ def share_rare_words(texts: Sequence[frozenset[str]], wanted: frozenset[str]) ->
 
 
 def _score_by_words(
-    quotes: Sequence[Quote], query: Query, selected_statements: Sequence[ScoredStatement], tuning: AnswerTuning
+    quotes: Sequence[Quote], query: Query, selected_statements: Sequence[ScoredStatement]
 ) -> list[float]:
     """BM25 over the quotes for all that is known of the question and the person, the best having 1."""
     known = [query.utterance, query.standalone, query.standalone]

@@ -1,6 +1,6 @@
 """What can be quoted from passages: each statement of theirs, with what must be shown with it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.turn.question_words import stem_words
@@ -67,15 +67,13 @@ class Quote:
 def find_quotes(passages: Sequence[Passage], tuning: AnswerTuning) -> list[Quote]:
     """Everything that can be quoted, each text once; where there is no statement at all, the passages' beginnings."""
     numbered = list(enumerate(passages))
-    units = ((passage, unit, rank) for rank, passage in numbered for unit in split_units(passage))
-    found = [quote for passage, unit, rank in units if (quote := _make_quote(passage, unit, rank, tuning))]
-    found = found or [quote for rank, passage in numbered for quote in _quote_beginning(passage, rank, tuning)]
+    made = (_make_quote(passage, unit, rank, tuning) for rank, passage in numbered for unit in split_units(passage))
+    found = [quote for quote in made if quote] or [
+        Quote(text, (text,), passage.title, passage, rank, 0)
+        for rank, passage in numbered
+        if (text := truncate_words(passage.text, MAX_TOKENS, tuning.max_sentence_words))
+    ]
     return list({(quote.lead, quote.texts): quote for quote in reversed(found)}.values())[::-1]
-
-
-def _quote_beginning(passage: Passage, rank: int, tuning: AnswerTuning) -> Iterator[Quote]:
-    if text := truncate_words(" ".join(passage.text.split()), MAX_TOKENS, tuning.max_sentence_words):
-        yield Quote(text, (text,), passage.title, passage, rank, 0)
 
 
 def _make_quote(passage: Passage, unit: Unit, rank: int, tuning: AnswerTuning) -> Quote | None:

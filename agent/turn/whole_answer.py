@@ -5,9 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from agent.models.protocol import Conversation
 from agent.turn.answer_writing import Writer, is_writer, write_response
 from agent.turn.attribution import supporting_ids
@@ -140,32 +137,27 @@ def _quote_central(passages: Sequence[Passage], embedder: Embedder | None, tunin
     return WholeAnswer(Response(sentences), cited, (*cited, *others)[:MAX_WRITTEN])
 
 
-def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> NDArray[np.float32]:
-    """How much each quote tells: how near it is to the mean of all, and whether it says much alone."""
-    use_vectors = embedder is not None and len(quotes) <= MAX_EMBEDDED
-    vectors = embedder.embed([quote.headed for quote in quotes]) if embedder and use_vectors else _count_stems(quotes)
-    centre = vectors.mean(axis=0)
-    scores: NDArray[np.float32] = vectors @ centre
-    for place, quote in enumerate(quotes):
-        has_figure = any(letter.isdigit() for letter in quote.lead)
-        scores[place] += SHORT * (quote.length < SHORT_WORDS) + DOUBTFUL * quote.doubtful + FIGURE * has_figure
-    return scores
+def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> list[float]:
+    """How much each quote tells: how near it is to all, and whether it says much alone."""
+    if embedder and len(quotes) <= MAX_EMBEDDED:
+        vectors = embedder.embed([quote.headed for quote in quotes])
+        likeness = [float(cosine) for cosine in vectors @ vectors.mean(axis=0)]
+    else:  # of its words, the share of the quotes that have them
+        stems = [quote.headed_stems() for quote in quotes]
+        counts = Counter(stem for own in stems for stem in own)
+        likeness = [sum(counts[stem] for stem in own) / len(quotes) / max(1, len(own)) for own in stems]
+    return [
+        near
+        + SHORT * (quote.length < SHORT_WORDS)
+        + DOUBTFUL * quote.doubtful
+        + FIGURE * any(letter.isdigit() for letter in quote.lead)
+        for quote, near in zip(quotes, likeness, strict=True)
+    ]
 
 
-def _count_stems(quotes: Sequence[Quote]) -> NDArray[np.float32]:
-    """The quotes as vectors of length 1 of the stems that stand in several."""
-    counted = Counter(stem for quote in quotes for stem in quote.headed_stems())
-    places = {stem: place for place, (stem, count) in enumerate(counted.most_common(2000)) if count > 1}
-    vectors = np.zeros((len(quotes), max(1, len(places))), dtype=np.float32)
-    for row, quote in enumerate(quotes):
-        vectors[row, [places[stem] for stem in quote.headed_stems() if stem in places]] = 1.0
-    lengths: NDArray[np.float32] = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0)
-    return vectors / lengths
-
-
-def _choose(quotes: Sequence[Quote], scores: NDArray[np.float32], max_redundancy: float) -> list[Quote]:
+def _choose(quotes: Sequence[Quote], scores: Sequence[float], max_redundancy: float) -> list[Quote]:
     """The best of each section, then what is left, as many as have room; in the order of the document."""
-    best_first = sorted(range(len(quotes)), key=lambda n: -float(scores[n]))
+    best_first = sorted(range(len(quotes)), key=lambda n: -scores[n])
     sizes = Counter(quote.heading for quote in quotes)
     leading = {quotes[n].heading: n for n in reversed(best_first)}  # the best of each section
     by_size = sorted(leading.values(), key=lambda n: -sizes[quotes[n].heading])

@@ -1,4 +1,4 @@
-"""The words of each language that rules refer to: months, numbers, units, negations, and what is said to a person.
+"""The words of each language that rules refer to: numbers, units, negations, and what is said to a person.
 
 One TOML file a language, and one of kinds of food. Whoever adds a word adds it there; what it does is in the rules.
 """
@@ -21,7 +21,7 @@ def read_file(name: str) -> dict[str, Any]:
 
 
 def list_words(name: str, languages: Sequence[str] = LANGUAGES) -> tuple[str, ...]:
-    """The words of a list, `months` or `units.weight`, in those languages that have it, one after another.
+    """The words of a list, `numbers` or `columns.weight`, in those languages that have it, one after another.
 
     Raises `KeyError` where none of them has it.
     """

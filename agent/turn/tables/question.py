@@ -132,23 +132,22 @@ def split_question(text: str) -> tuple[str, ...]:
 def match_words(question: TableQuestion, table: Table) -> Matched | None:
     """What the words of a question are to a table; None where it does not account for one."""
     words, items = split_question(question.rest), list[Item]()
-    neutral, verbs = PHRASES[question.language].get("neutral", "").split(), WORDS["verbs"]
+    neutral = PHRASES[question.language].get("neutral", "").split()
     while words:
-        item, first = (
-            max(_find_items(words, table), key=lambda item: len(item.words), default=None),
+        first, item = (
             words[0].casefold(),
+            max(_find_items(words, table), key=lambda item: len(item.words), default=None),
         )
-        if first in neutral and (item is None or len(item.words) == 1):
+        is_verb = question.aim == "money" and first in WORDS["verbs"]
+        if (first in neutral and (item is None or len(item.words) == 1)) or (item is None and is_verb):
             item = Item("neutral", words[:1])
-        if item is None and not (question.aim == "money" and first in verbs):
+        if item is None:
             return None
-        items.append(item or Item("neutral", words[:1]))
-        words = words[len(items[-1].words) :]
+        items.append(item)
+        words = words[len(item.words) :]
     first = items[0].words[0].casefold() if items and items[0].kind == "value" else ""
-    if first in table.name.casefold().split() and first not in map(
-        str.casefold, items[0].columns[0].cells
-    ):  # "members"
-        items[0] = Item("name", items[0].words)
+    if first in table.name.casefold().split() and first not in map(str.casefold, items[0].columns[0].cells):
+        items[0] = Item("name", items[0].words)  # "members"
     return Matched(question, table, tuple(items))
 
 
@@ -203,19 +202,18 @@ def _find_conditions(words: tuple[str, ...], table: Table) -> Iterator[Item]:
     """ "without a receipt", "have a phone number"; and what tells yes from no: "not paid yet", "unpaid"."""
     text = f"{' '.join(words).casefold()} "
     found = _HAS.match(text) or _IS.match(text)
-    if found is None or not found[0]:
-        return
-    kind, start = "lacks" if found["lacks"] else "has", found[0].count(" ")
-    rest = text[found.end() :]
-    for item in _find_columns(tuple(rest.split()), table) if found.re is _HAS else _find_states(rest, table):
-        yield Item(kind, words[: start + len(item.words)], item.columns)
+    if found and found[0]:
+        rest = tuple(text[found.end() :].split())
+        for item in (_find_columns if found.re is _HAS else _find_states)(rest, table):
+            said = words[: found[0].count(" ") + len(item.words)]
+            yield Item("lacks" if found["lacks"] else "has", said, item.columns)
 
 
-def _find_states(text: str, table: Table) -> Iterator[Item]:
-    words = tuple(text.split())
+def _find_states(words: tuple[str, ...], table: Table) -> Iterator[Item]:
     for column in table.columns:
-        if "yes or no" in column.kinds and text.startswith(f"{column.name.casefold()} "):
-            yield Item("state", words[: len(column.name.split())], (column,))
+        name = tuple(column.name.casefold().split())
+        if "yes or no" in column.kinds and words[: len(name)] == name:
+            yield Item("state", name, (column,))
     for item in _find_columns(words[:1], table):
         if len(item.columns) == 1 and "yes or no" in item.columns[0].kinds:
             yield Item("state", words[: 2 if WORDS["particles"].intersection(words[1:2]) else 1], item.columns)
