@@ -234,7 +234,6 @@ class Answer:
     statement_threshold: float | None = Option(
         None, min=0, max=1, help="How likely the best statement must matter.", show_default="0 for iKAT 2023, else 0.3"
     )
-    clarify: bool = Option(False, "--clarify", help="Ask back where an utterance is unclear.")
     hyde_samples: int = Option(1, min=0, max=20, help="Hypothetical answers a turn, to search with.")
     seed: int = Option(0, min=0, max=2**20, help="Of the sampled answers.")
     no_rewrite: bool = Option(False, "--no-rewrite", help="Search with the utterance as it is.")

@@ -14,7 +14,7 @@ import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
 from agent.turn.answer_writing import ResponseListener, Writer
-from agent.turn.clarification import ask_back, complete_utterance
+from agent.turn.clarification import complete_utterance
 from agent.turn.interface_sentences import strip_not_found
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.safety.needs import find_needs
@@ -55,7 +55,7 @@ def answer_turn(
     llm, plan = tools.llm, tools.plan
     embedder = tools.embedder
     embed, encode_turn = (embedder.embed, embedder.encode_turn) if embedder else (None, None)
-    before, utterance = complete_utterance(history, turn.utterance) if plan.clarify else (history, turn.utterance)
+    before, utterance = complete_utterance(history, turn.utterance)
     last = Message("user", given.human_rewrite or utterance)
     conversation = Conversation(prompts.render("system").instruction, (*before, last))
 
@@ -82,10 +82,7 @@ def answer_turn(
             break
     answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embedder, plan)
     used = answer.selected_statements if given.statements is None else statements
-    result = TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
-    if not plan.clarify or given != NOTHING or review.left_out or review.warnings:
-        return result
-    return ask_back(result, history, tools.read(hits[: plan.tuning.clarification.depth]), plan.tuning.clarification)
+    return TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
 
 
 def answer_turn_or_fall_back(

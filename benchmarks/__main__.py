@@ -56,7 +56,7 @@ def add_command(name: str, run: Callable[[BenchRequest, Progress], BenchedBed], 
 
 
 add_command("ikat", run_ikat, "iKAT 2023 over the passages whose text is public: search, statements, answers.")
-add_command("mtrag", run_mtrag, "MTRAG-UN: search, answers, abstentions, and clarifying questions.")
+add_command("mtrag", run_mtrag, "MTRAG-UN: search, answers and abstentions.")
 
 
 @app.command()

@@ -104,8 +104,6 @@ def _list_flags(request: RunRequest) -> Iterator[str]:
         yield from ("--query", ",".join(plan.query))
     if plan.k != Plan().k:
         yield from ("-k", str(plan.k))
-    if plan.clarify:
-        yield "--clarify"
     if request.min_probability is not None:
         yield from ("--statement-threshold", f"{request.min_probability:g}")
 
@@ -183,7 +181,7 @@ def _keep_indexed(ids: Iterable[str], index: PassageIndex) -> tuple[str, ...]:
 
 
 log = logging.getLogger("convagent")
-Way = Literal["", "given", "clarify"]  # as a run; from the gold passages; asking back
+Way = Literal["", "given"]  # as a run; from the gold passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +260,7 @@ def make_request(bed: Bed, system: System, request: BenchRequest, way: Way) -> R
         bed.folder / TOPICS,
         origin,
         request.model if system.asks_model else "none",
-        Plan(k=bed.k, query=system.query, clarify=way == "clarify"),
+        Plan(k=bed.k, query=system.query),
         None if way == "given" else system.mode,
         min_probability=system.min_probability,
         jobs=request.jobs,

@@ -1,7 +1,7 @@
 """MTRAG-UN's conversations, each answered at its last turn: `python -m benchmarks mtrag --data DIR`.
 
 A conversation's kind: ANSWERABLE; PARTIAL, the passages have a part of the answer; UNANSWERABLE, the collection has
-none; UNDERSPECIFIED, one should ask back.
+none; UNDERSPECIFIED, one should ask back, which convagent does not.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,6 @@ import msgspec
 from agent.evaluation.answers import rouge_f1
 from agent.evaluation.scores import measure_search
 from agent.models.embedding.registry import open_embedder
-from agent.turn.clarification import is_clarification
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.interface_sentences import strip_not_found
 from benchmarks.answerability import area_under_curve, judge_passages, share_told
@@ -46,16 +45,15 @@ from schemas.wire import decode
 Kind = Literal["ANSWERABLE", "PARTIAL", "UNANSWERABLE", "UNDERSPECIFIED"]
 Kinds = Mapping[str, Kind]  # by turn id
 WITH_ANSWER: tuple[Kind, ...] = ("ANSWERABLE", "PARTIAL")
-KIND_COLUMNS = ("conversations", "nDCG@5", "ROUGE-1", "told", "asked back")
+KIND_COLUMNS = ("conversations", "nDCG@5", "ROUGE-1", "told")
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredTasks:
-    """One system's runs: from what it finds, from the gold passages, and asking back."""
+    """One system's runs: from what it finds, and from the gold passages."""
 
     found: AnsweredBed
     given: AnsweredBed
-    clarified: AnsweredBed
 
 
 def tabulate_given(bed: Bed, answered: Mapping[System, AnsweredTasks]) -> Table:
@@ -69,10 +67,7 @@ def tabulate_given(bed: Bed, answered: Mapping[System, AnsweredTasks]) -> Table:
 
 def tabulate_kinds(bed: Bed, kinds: Kinds, answered: Mapping[System, AnsweredTasks]) -> Table:
     """A row for each system and kind."""
-    about = (
-        "By kind: search, answers from what was found, those told to have no answer in the passages found, and those "
-        "asked back with `--clarify`."
-    )
+    about = "By kind: search, answers from what was found, and those told to have no answer in the passages found."
     rows = [
         Row(f"{system.name}: {kind}", tasks.found.command, measure_kind(bed, ids, tasks))
         for system, tasks in answered.items()
@@ -85,14 +80,13 @@ def tabulate_kinds(bed: Bed, kinds: Kinds, answered: Mapping[System, AnsweredTas
 def measure_kind(bed: Bed, turn_ids: list[str], tasks: AnsweredTasks) -> tuple[float | int | None, ...]:
     """The figures of `KIND_COLUMNS`; search and answers only where there are gold passages."""
     gold = {turn_id: bed.judged[turn_id] for turn_id in turn_ids if turn_id in bed.gold}
-    turns, clarified = tasks.found.read_turns(), tasks.clarified.read_turns()
+    turns = tasks.found.read_turns()
     rouge = [_measure_rouge(bed, turns[turn_id]) for turn_id in gold]
     return (
         len(turn_ids),
         measure_search("", tasks.found.read_rankings(), gold).mean("nDCG@5") if gold else None,
         mean(rouge) if rouge else None,
         float(mean(is_told(turns[turn_id]) for turn_id in turn_ids)),
-        float(mean(is_clarification(clarified[turn_id].response.text) for turn_id in turn_ids)),
     )
 
 
@@ -153,7 +147,7 @@ WANTED = (
         f"{REPOSITORY}, the tasks of MTRAG-UN with their answerability as `kind`",
     ),
 )
-IN_FULL = (DEFAULT, NO_MODEL, WORDS_ONLY)  # systems that also answer from gold passages, and ask back
+IN_FULL = (DEFAULT, NO_MODEL, WORDS_ONLY)  # systems that also answer from gold passages
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -202,11 +196,7 @@ def run_mtrag(request: BenchRequest, progress: Progress) -> BenchedBed:
     kinds: Kinds = dict(zip(bed.topics.turn_ids(), (task.kind for task in tasks), strict=True))
     found = {system: answer_bed(bed, system, request, progress.turns) for system in systems}
     in_full = {
-        system: AnsweredTasks(
-            found[system],
-            answer_bed(bed, system, request, progress.turns, "given"),
-            answer_bed(bed, system, request, progress.turns, "clarify"),
-        )
+        system: AnsweredTasks(found[system], answer_bed(bed, system, request, progress.turns, "given"))
         for system in systems
         if system in IN_FULL
     }

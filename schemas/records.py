@@ -279,7 +279,6 @@ class Plan:
     min_probability: float = 0.3  # how likely the best statement must matter for any to be chosen
     tuning: Tuning = Tuning()
     response_tokens: int = 250  # of one response, at most, by both official counts
-    clarify: bool = False  # whether one asks back where an utterance could mean several things
 
     @property
     def reading_depth(self) -> int:

@@ -98,16 +98,6 @@ class AnswerTuning:
 
 
 @dataclass(frozen=True, slots=True)
-class ClarificationTuning:
-    """Asking back: how near each other what an utterance may mean has to be found. Scores are those of hits."""
-
-    depth: int = 10  # passages that may have a reading
-    max_readings: int = 3  # that are named
-    behind_best: float = 0.6  # how far the first reading may lie behind the best passage
-    apart: float = 0.9  # and the second behind the first
-
-
-@dataclass(frozen=True, slots=True)
 class Tuning:
     """All of them, by the step of a turn that they belong to."""
 
@@ -115,4 +105,3 @@ class Tuning:
     retrieval: RetrievalTuning = RetrievalTuning()
     statements: StatementTuning = StatementTuning()
     answer: AnswerTuning = AnswerTuning()
-    clarification: ClarificationTuning = ClarificationTuning()

@@ -6,8 +6,9 @@ import pytest
 
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
+from agent.turn.clarification import choose_name, complete_utterance
 from indexes.documents.document_index import open_documents
-from schemas.records import Response
+from schemas.records import Message, Response
 from tests.conftest import no_progress, read_cases
 
 CASES = read_cases("whole_documents")
@@ -72,6 +73,28 @@ def test_it_is_asked_which_of_several_is_to_be_summarised(session: Session) -> N
     assert "The stove was repaired in March." in ask(session, "the first one").text
     assert ask(session, "Summarise the letter to Ida").text == question
     assert "We came home at nine." in ask(session, "2025").text
+
+
+REPLIES = {
+    "the second": "2025/lease.txt",
+    "The first one, please.": "2024/lease.txt",
+    "2": "2025/lease.txt",
+    "the last one": "2025/lease.txt",
+    "I mean the 2025 lease.": "2025/lease.txt",
+    "the lease": "",
+    "How long does the 2024 lease run?": "",
+    "something else": "",
+    "thanks": "",
+}
+
+
+def test_the_reply_chooses_a_document_and_completes_the_utterance_before() -> None:
+    assert {reply: choose_name(reply, ["2024/lease.txt", "2025/lease.txt"]) for reply in REPLIES} == REPLIES
+    question = "Do you mean “2024/lease.txt”, “2025/lease.txt” or something else?"
+    asked = (Message("user", "Summarise the lease"), Message("assistant", question))
+    assert complete_utterance(asked, "the second") == ((), "Summarise the lease (2025/lease.txt)")
+    for history, utterance in ((asked, "Who is the mayor of Rome?"), (asked[:1], "the second")):
+        assert complete_utterance(history, utterance) == (history, utterance)
 
 
 def test_it_is_said_where_there_is_nothing_to_summarise(session: Session) -> None:

@@ -98,7 +98,7 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
 
 
 def _ask_which(names: Sequence[str], documents: WholeDocuments) -> WholeAnswer:
-    """Which of several documents is meant, as `clarification` asks, whose reply it then understands."""
+    """Which of several documents is meant, whose reply `complete_utterance` then understands."""
     shown = names[:MAX_ASKED]
     passages = tuple(documents.read(name)[0] for name in shown)
     return WholeAnswer(ask_which(shown, [passage.id for passage in passages]), passages)
