@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.chat.dated_documents import find_listing, find_restriction, list_items, list_paths
+from agent.chat.dated_documents import find_listing, find_restriction, list_items
 from agent.chat.interactive import Terminal
-from agent.chat.scope import select_rows, select_scope
+from agent.chat.scope import keep_to_scope
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from indexes.documents.collection import Collection
@@ -77,6 +77,7 @@ def test_the_latest_of_a_kind(shown: Callable[[str], str]) -> None:
         ("What's the latest message about chess?", "Clubs (5 January 2026, from Ben Roth)", "town hall"),
         ("Which is the newest document about heating?", "heating.txt (changed on 12 November 2026)", "2 bar now"),
         ("Worum geht es in der neuesten Mail von Anna?", mast, "The mast of the boat"),
+        ("What is the latest mail of 2025 about?", "The boat (3 March 2025, from Anna Berg)", "painted green"),
     ):
         said = shown(question)
         assert opening in said.split("\n"), question
@@ -103,14 +104,12 @@ def test_the_documents_of_some_days_are_listed(shown: Callable[[str], str], coll
 
 
 def find_ids(scope: str, collection: Collection) -> list[str]:
-    rows = select_rows(scope, collection)
-    assert rows is not None
-    return collection.index.get_ids(rows.nonzero()[0].tolist())
+    return collection.index.get_ids(keep_to_scope(scope, collection).list_numbers())
 
 
 def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collection) -> None:
     assert find_ids("the mails of 2025", collection) == ["mails/boat.eml:message", "mails/club.mbox:message1"]
-    assert set(list_paths(select_scope("2025", collection))) == {
+    assert set(keep_to_scope("2025", collection).list_documents()) == {
         "mails/boat.eml",
         "mails/club.mbox",
         "meeting-2025-03-11.md",
@@ -119,6 +118,7 @@ def test_a_scope_of_days_lasts(shown: Callable[[str], str], collection: Collecti
     assert "only in “the mails of 2025”: 2 of my documents" in shown("only the mails of 2025")
     for _ in range(2):
         assert "library" in shown("Where do we play chess?")
+    assert "painted green" in shown("What is the latest mail about?")
     assert "only in “2026”" in shown("/only 2026")
     said = shown("Where do we play chess?")
     assert "town hall" in said
@@ -134,6 +134,6 @@ def test_a_touched_file_is_as_new_as_it_is(collection: Collection, folder: Path)
     """The time is looked at when it is asked for: a file that is only touched is not read again."""
     os.utime(folder / "course.txt", (1_700_000_000, 1_700_000_000))
     (item,) = [item for item in list_items(collection) if item.name == "course.txt"]
-    assert item.date_words == "changed on 14 November 2023"
+    assert item.describe() == "course.txt (changed on 14 November 2023)"
     (gone,) = [item for item in list_items(replace(collection, source="/nowhere")) if item.name == "course.txt"]
-    assert (gone.period, gone.order, gone.date_words) == (None, "", "")
+    assert (gone.period, gone.order, gone.describe()) == (None, "", "course.txt")

@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from agent.chat.dated_documents import list_paths
 from agent.chat.interactive import Terminal
-from agent.chat.scope import (
-    find_scope,
-    find_scope_request,
-    select_rows,
-    select_scope,
-)
+from agent.chat.scope import find_scope, find_scope_request, keep_to_scope
 from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.serve.v1.requests import to_turns
@@ -88,7 +82,7 @@ def test_what_a_scope_names(collection: Collection) -> None:
         ("[", []),
         ("..", []),
     ):
-        assert list_paths(select_scope(scope, collection)) == expected, scope
+        assert list(keep_to_scope(scope, collection).list_documents()) == expected, scope
 
 
 def test_what_asks_for_a_scope(collection: Collection) -> None:
@@ -135,7 +129,7 @@ def test_the_search_is_restricted_before_the_best_are_taken(tmp_path: Path) -> N
     collection = Collection(str(tmp_path), open_documents(tmp_path, find_cache_directory(), None, stage_progress).index)
     retriever = open_retriever(collection.index, None)
     assert not any(id.startswith("few") for id in find_all(retriever))
-    rows = select_rows("few.txt", collection)
+    rows = keep_to_scope("few.txt", collection).rows
     assert find_all(replace(retriever, rows=rows)) == ["few.txt:1"]
 
 
@@ -146,7 +140,7 @@ def test_meaning_is_restricted_too(has_vectors: bool, folder: Path, minilm: Embe
     index = open_documents(folder, cache, minilm if has_vectors else None, stage_progress).index
     collection = Collection(str(folder), index)
     retriever = open_retriever(index, minilm)
-    rows = select_rows("Travel/", collection)
+    rows = keep_to_scope("Travel/", collection).rows
     assert rows is not None
     assert rows.sum() == 2
     found = replace(retriever, rows=rows).find([("bread", 1.0)], [("loaf", 1.0)], 50)

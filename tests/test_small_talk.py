@@ -78,13 +78,13 @@ def test_documents_are_listed(folder: Collection) -> None:
     for utterance, told in (
         ("which documents do you have?", "I have 31 documents: house/heating.md, note-00.txt, "),
         ("which documents do you have?", " note-28.txt, and 1 more."),
-        ("which documents do you have about heating?", "1 of my 31 documents by path or title: house/heating.md."),
-        ("Which documents do you have on warm winters?", "1 of my 31 documents by path or title: house/heating.md."),
-        ("Welche Dokumente hast du über bread?", "30 of my 31 documents by contents: note-"),
-        ("list the documents about the boiler", "1 of my 31 documents by contents: house/heating.md."),
-        ("do you have files about boats?", "None of my 31 documents has “boats” in its path, title or contents."),
+        ("which documents do you have about heating?", "Documents about “heating”: house/heating.md (changed on "),
+        ("Which documents do you have on warm winters?", "Documents about “warm winters”: house/heating.md ("),
+        ("Welche Dokumente hast du über bread?", "Dokumente about “bread”: note-29.txt ("),
+        ("list the documents about the boiler", "Documents about “boiler”: house/heating.md ("),
+        ("do you have files about boats?", "I have no files about “boats”."),
         ("Which PDFs do you have?", "I have no PDFs."),
-        ("Which notes do you have about boilers?", "Notes: house/heating.md (changed on "),
+        ("Which notes do you have about boilers?", "Notes about “boilers”: house/heating.md (changed on "),
     ):
         assert told in reply(utterance, folder), utterance
 

@@ -4,16 +4,14 @@ A scope is the text that names it, "" for everything. What it stands for is look
 file of a folder is in it, too.
 """
 
-import fnmatch
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from agent.chat.dated_documents import DatedItem, list_items, list_paths, mark_rows, read_wanted, select_items
+from agent.chat.dated_documents import DatedItem, keep_to_items, list_items, read_wanted, select_items
 from indexes.documents.collection import Collection
 from indexes.documents.readers import has_reader
-from indexes.ranking.rankings import Rows
 from indexes.words import match_any
 from schemas.errors import UsageError, list_with_limit
 
@@ -50,7 +48,7 @@ def find_scope_request(utterance: str, collection: Collection) -> str | None:
 
 def find_scope(where: str, collection: Collection) -> str | None:
     """The scope that a request names: a folder by its path, else what was said; None where it has no document."""
-    named = list_paths(_select_named(where, collection))
+    named = list(dict.fromkeys(item.path for item in _select_named(where, collection)))
     for folder in list_folders(named):
         inside = [path for path in collection.list_documents() if path.startswith(folder)]
         if inside == named and folder.split("/")[-2].casefold() in where.casefold():
@@ -63,7 +61,7 @@ def select_scope(scope: str, collection: Collection) -> list[DatedItem]:
     if named := _select_named(scope, collection):
         return named
     wanted = read_wanted(_strip_article(scope), collection)
-    return select_items(wanted, collection) if wanted else []
+    return select_items(wanted, collection) if wanted and not wanted.is_of_all else []
 
 
 def _select_named(scope: str, collection: Collection) -> list[DatedItem]:
@@ -73,21 +71,19 @@ def _select_named(scope: str, collection: Collection) -> list[DatedItem]:
     items = list_items(collection)
     for name in (plain, *([_strip_quotes(inner["after"] or inner["before"])] if inner else [])):
         wanted = name.casefold().removeprefix("./").rstrip("/")
-        globs = [re.compile(fnmatch.translate(glob)) for glob in (wanted, wanted.replace("**/", ""))]
         for is_named in (_has_path, _has_name):
-            if found := [item for item in items if is_named(item.path.casefold(), wanted, globs)]:
+            if found := [item for item in items if is_named(item.path.casefold(), wanted)]:
                 return found
     return []
 
 
-def _has_path(path: str, wanted: str, globs: "Sequence[re.Pattern[str]]") -> bool:
+def _has_path(path: str, wanted: str) -> bool:
     """Whether a path is in a folder, or fits a glob by all of it or by the name of the file."""
-    return f"{path}/".startswith(f"{wanted}/") or any(
-        glob.match(part) for glob in globs for part in (path, path.rpartition("/")[2])
-    )
+    globs, parts = (wanted, wanted.replace("**/", "")), (path, path.rpartition("/")[2])
+    return f"{path}/".startswith(f"{wanted}/") or any(fnmatchcase(part, glob) for glob in globs for part in parts)
 
 
-def _has_name(path: str, wanted: str, _globs: "Sequence[re.Pattern[str]]") -> bool:
+def _has_name(path: str, wanted: str) -> bool:
     """Whether a file, with or without its ending, or a folder above it has a name."""
     *folders, file = path.split("/")
     return wanted in (*folders, file, file.rpartition(".")[0])
@@ -101,20 +97,11 @@ def _strip_quotes(text: str) -> str:
     return text.strip().strip("\"'`“”‘’").strip()
 
 
-def select_rows(scope: str, collection: Collection) -> Rows | None:
-    """Which passages, by their numbers, are in a scope; None for all."""
-    return (
-        None
-        if scope == EVERYWHERE and not collection.is_empty
-        else mark_rows(select_scope(scope, collection), collection)
-    )
-
-
 def keep_to_scope(scope: str, collection: Collection) -> Collection:
-    """The collection with the documents of a scope alone, for what is said about them."""
+    """The collection with the documents of a scope alone."""
     if scope == EVERYWHERE:
         return collection
-    return replace(collection, kept_to=frozenset(list_paths(select_scope(scope, collection))))
+    return keep_to_items(select_scope(scope, collection), collection)
 
 
 def require_scope(where: str, collection: Collection) -> str:
@@ -134,7 +121,7 @@ def describe_scope(where: str, collection: Collection) -> tuple[str, ...]:
     if scope is None:
         nothing = f"Nothing that I have is called “{where}”: I go on searching where I did."
         return tuple(filter(None, (nothing, _name_folders(collection))))
-    paths = list_paths(select_scope(scope, collection))
+    paths = list(keep_to_scope(scope, collection).list_documents())
     listed = ", ".join(list_with_limit(paths, MAX_LISTED, "and {} more"))
     return (
         f"From now on I search only in “{scope}”: {len(paths)} of my documents ({listed}).",

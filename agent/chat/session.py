@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from agent.chat.dated_documents import answer_by_date
 from agent.chat.observer import NOBODY, Observer
-from agent.chat.scope import EVERYWHERE, keep_to_scope, select_rows
+from agent.chat.scope import EVERYWHERE, keep_to_scope
 from agent.chat.small_talk import choose_scope, list_questions, recognise_small_talk, reply_to_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
@@ -18,9 +18,8 @@ from agent.turn.extractive_answer import says_not_found
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from indexes.documents.collection import Collection
-from indexes.documents.watching import CurrentCollection, SearchableCollection
+from indexes.documents.watching import CurrentCollection
 from indexes.passage_index import Index
-from indexes.ranking.rankings import Rows
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Call, Message, Plan, Statement, Turn, TurnResult
@@ -114,21 +113,14 @@ class Assistant:
         with self.lock, self.calls.forward_to(observer), self.current.use() as searchable:
             observer.token.raise_if_cancelled()
 
-            def answer(asked: Turn, history: Sequence[Message], rows: Rows | None) -> TurnResult:
-                tools = self._open_tools(searchable, rows, observer)
-                return answer_turn_or_fall_back(asked, history, ptkb, tools)
+            def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
+                retriever = replace(searchable.retriever, rows=kept.rows)
+                searcher = Searcher.over(retriever, self.tools.plan, self.calls)
+                tools = replace(self.tools, search=searcher.search, read=searcher.read, show=observer.show)
+                return answer_turn_or_fall_back(asked, history, ptkb, replace(tools, documents=kept.open_documents()))
 
-            rows = select_rows(scope, searchable.collection)
             kept = keep_to_scope(scope, searchable.collection)
-            return answer_by_date(turn, history, kept, rows, answer) or ChatTurn(
-                turn.utterance, answer(turn, history, rows)
-            )
-
-    def _open_tools(self, searchable: SearchableCollection, rows: Rows | None, observer: Observer) -> Tools:
-        """What a question is answered with that is asked of these rows of the index alone."""
-        searcher = Searcher.over(replace(searchable.retriever, rows=rows), self.tools.plan, self.calls)
-        documents = searchable.collection.open_documents(rows)
-        return replace(self.tools, search=searcher.search, read=searcher.read, documents=documents, show=observer.show)
+            return answer_by_date(turn, history, kept, answer) or ChatTurn(turn.utterance, answer(turn, history, kept))
 
 
 def open_assistant(source: str, index: Index, model: str, embedder: Embedder | None) -> Assistant:

@@ -165,7 +165,7 @@ class DocumentServer(MCPServer[Any]):
         """
 
         def search(progress: CallProgress) -> SearchResult:
-            from agent.chat.scope import EVERYWHERE, require_scope, select_rows
+            from agent.chat.scope import EVERYWHERE, keep_to_scope, require_scope
             from agent.chat.session import check_utterance
 
             library = self._library
@@ -174,7 +174,7 @@ class DocumentServer(MCPServer[Any]):
             asked = [(check_utterance(query), 1.0)]
             with current.use() as searchable:
                 scope = require_scope(only or EVERYWHERE, searchable.collection)
-                retriever = replace(searchable.retriever, rows=select_rows(scope, searchable.collection))
+                retriever = replace(searchable.retriever, rows=keep_to_scope(scope, searchable.collection).rows)
                 hits = retriever.find(asked, asked, k)
                 passages = retriever.read([hit.id for hit in hits])
             by_meaning = retriever.embedder is not None
@@ -265,8 +265,8 @@ class DocumentServer(MCPServer[Any]):
             from indexes.documents.whole_documents import WholeDocuments
 
             collection = self._library.open_documents(progress).collection
-            documents = WholeDocuments(collection.index)
-            if collection.is_empty or path not in documents.names:
+            documents = WholeDocuments(collection.index, collection.list_numbers())
+            if path not in documents.names:
                 raise MissingError(f"there is no document {path!r}", remedy="resources/list names the documents.")
             text = "\n\n".join(passage.text for passage in documents.read(path))
             left_out = "\n\n[The rest is left out: search_passages finds it.]"

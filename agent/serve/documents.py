@@ -56,7 +56,7 @@ class DocumentPages:
         """
         name, query = request.path_params["name"], request.query_params
         collection = self.assistant.collection
-        documents = collection.open_documents(None)
+        documents = collection.open_documents()
         if documents is None or name not in documents.names:
             raise MissingError(f"{name!r} is not among the documents that are asked now")
         passages = documents.read(name)

@@ -25,7 +25,7 @@ class Collection:
     source: str  # the index or folder, as it was named
     index: Index
     is_empty: bool = False  # whether all documents went away: then the index is that of what there was
-    kept_to: frozenset[str] | None = None  # the paths of the documents that are listed; None: of all
+    rows: Rows | None = None  # which of the index's passages are asked; None: all
     today: Callable[[], date] = date.today  # in the local time zone, by which "yesterday" is meant
 
     @property
@@ -47,11 +47,15 @@ class Collection:
             return "I have no documents now."
         return f"I have {format_count(len(paths), 'document')}: {name_documents(paths)}."
 
-    def open_documents(self, rows: Rows | None) -> WholeDocuments | None:
-        """What reads documents whole, of these rows of the index alone where some are given; None of no folder."""
-        if not self.is_folder or self.is_empty:
-            return None
-        return WholeDocuments(self.index, None if rows is None else tuple(map(int, rows.nonzero()[0])))
+    def list_numbers(self) -> Sequence[int]:
+        """The passages that are asked, by their places in the index."""
+        if self.is_empty:
+            return ()
+        return range(len(self.index)) if self.rows is None else tuple(self.rows.nonzero()[0].tolist())
+
+    def open_documents(self) -> WholeDocuments | None:
+        """What reads documents whole; None of no folder."""
+        return WholeDocuments(self.index, self.list_numbers()) if self.is_folder and not self.is_empty else None
 
     def has_file(self, passage: Passage) -> bool:
         """Whether a cited passage is of a file of this folder, which may be gone."""
@@ -69,9 +73,9 @@ class Collection:
     def list_documents(self) -> dict[str, str]:
         """The paths of its documents below the folder, each with the id of the document's first passage."""
         first: dict[str, str] = {}
-        for id in () if self.is_empty else self.index.get_ids(range(len(self.index))):
+        for id in self.index.get_ids(self.list_numbers()):
             first.setdefault(id.rpartition(":")[0] or id, id)
-        return {path: id for path, id in first.items() if self.kept_to is None or path in self.kept_to}
+        return first
 
 
 def name_documents(names: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """The documents of a folder, each of which can be read whole: what is computed over a table needs all of its rows."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +26,7 @@ class WholeDocuments:
     """The documents whose passages an index holds, by their paths below the folder."""
 
     index: Index
-    numbers: tuple[int, ...] | None = None  # of the passages that may be read; None: of all
+    numbers: Sequence[int] | None = None  # of the passages that may be read; None: of all
 
     def __len__(self) -> int:
         return len(self.index) if self.numbers is None else len(self.numbers)
