@@ -326,7 +326,7 @@ def index_embed(
     from functools import partial
 
     from agent.models.embedding.registry import open_embedder
-    from agent.runs.backends.ray_embedding import open_block_embedders
+    from agent.runs.backends.ray import open_block_embedders
     from indexes.index_vectors import compress_index, embed_index
 
     model = open_embedder(embedder)
@@ -404,10 +404,9 @@ class Validate:
     as_json: bool = Option(False, "--json", help="The problems as JSON.")
 
     def __call__(self) -> None:
-        from agent.runs.validation import CheckRequest, check_run
+        from agent.runs.validation import check_run
 
-        request = fill(CheckRequest, self)
-        reports.show_problems(check_run(self.run, self.topics, request), as_json=self.as_json)
+        reports.show_problems(fill(check_run, self), as_json=self.as_json)
 
 
 @eval_app.command("search")
@@ -489,10 +488,10 @@ class EvalNuggets:
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.evaluation.judging import JudgingRequest, judge_runs
+        from agent.evaluation.judging import judge_runs
         from agent.evaluation.nuggets import MEASURES
 
-        scores, output = judge_runs(fill(JudgingRequest, self, runs=tuple(self.runs)), progress.stage_progress)
+        scores, output = fill(judge_runs, self, progress=progress.stage_progress)
         reports.show_measures(scores, MEASURES, as_json=self.as_json)
         if output:
             log.info("the verdicts are in %s; --judge %s takes them from there", output, output)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from agent.runs.trace import read_trace
 from agent.tracks.oddities import report_oddities
-from agent.tracks.run_files import read_detected_run
+from agent.tracks.run_files import read_run
 from agent.tracks.run_records import RunResponse
 from agent.turn.interface_sentences import strip_not_found
 from indexes.corpora.corpus import find_corpus
@@ -138,7 +138,7 @@ def read_answers(path: Path, texts: Mapping[str, str]) -> list[Answer]:
     if b'"trace_version"' in data[: data.find(b"\n")]:
         return list(_read_traced_answers(path, texts))
     with report_oddities(path) as oddities:
-        _, _, turns = read_detected_run(data, oddities)
+        _, _, turns = read_run(data, oddities)
         return [_from_run(turn.responses[0], texts) for turn in turns if turn.responses]
 
 

@@ -18,12 +18,13 @@ from statistics import mean
 import numpy as np
 
 from agent.tasks.rcd.measures import SPAN_MEASURES, measure_span, measure_spans
-from agent.tasks.rcd.spans import FEATURES, Numbers, Score, Span, SpanRule, candidate_spans, choose_spans, span_features
+from agent.tasks.rcd.spans import Numbers, Score, Span, candidate_spans, choose_spans, span_features, weigh_features
 from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
 
 SEEDS = 20
 PENALTY = 3.0  # of the squared weights of standardised features
 Columns = tuple[int, ...]
+FEATURES = ("names", "two words", "distance", "middle")
 ALL: Columns = tuple(range(len(FEATURES)))
 
 
@@ -49,8 +50,8 @@ class Case:
         return np.asarray(close) / max(sum(close), 1e-9)
 
 
-def fit_rule(cases: Sequence[Case], columns: Columns) -> SpanRule:
-    """A rule that weighs these features; the others weigh nothing."""
+def fit_weights(cases: Sequence[Case], columns: Columns) -> tuple[float, ...]:
+    """What these features weigh; the others weigh nothing."""
     from scipy.optimize import minimize
 
     width = np.vstack([case.rows for case in cases]).std(axis=0)[list(columns)] + 1e-9
@@ -67,23 +68,23 @@ def fit_rule(cases: Sequence[Case], columns: Columns) -> SpanRule:
 
     found = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B").x / width
     weights = dict(zip(columns, found, strict=True))
-    return SpanRule(tuple(round(float(weights.get(column, 0.0)), 2) for column in ALL))
+    return tuple(round(float(weights.get(column, 0.0)), 2) for column in ALL)
 
 
 def cross_validated(cases: Sequence[Case], columns: Columns, seed: int | None = None) -> dict[str, str]:
     """The spans of each film, by the rule that the other films teach; with a seed, ties are broken by chance."""
     spans: dict[str, str] = {}
     for film in sorted({case.group[0].movie for case in cases}):
-        rule = fit_rule([case for case in cases if case.group[0].movie != film], columns)
+        rule = weigh_features(fit_weights([case for case in cases if case.group[0].movie != film], columns))
         score = rule if seed is None else shaken(rule, seed)
         spans |= choose_all([case for case in cases if case.group[0].movie == film], score)
     return spans
 
 
-def shaken(rule: SpanRule, seed: int) -> Score:
+def shaken(rule: Score, seed: int) -> Score:
     """The rule, with less chance added than any two of its scores differ by."""
     chance = np.random.default_rng(seed)
-    return lambda spans, dialogue: list(rule(spans, dialogue) + 1e-6 * chance.random(len(spans)))
+    return lambda spans, dialogue: list(np.asarray(rule(spans, dialogue)) + 1e-6 * chance.random(len(spans)))
 
 
 def choose_all(cases: Sequence[Case], score: Score) -> dict[str, str]:
@@ -113,7 +114,7 @@ def main() -> None:
     print(f"| {'':36} | {' | '.join(SPAN_MEASURES)} |\n|---|---|---|")
     table(cases, topics)
     if options.fit:
-        print(f"\nRULE = {fit_rule(cases, ALL)}")
+        print(f"\nRULE = weigh_features({fit_weights(cases, ALL)})")
 
 
 def table(cases: Sequence[Case], topics: RcdTopics) -> None:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.evaluation.judges import measure_similarity, open_nugget_judge
+from agent.evaluation.judging import judge_answer, measure_similarity, open_nugget_judge
 from agent.evaluation.nuggets import JudgedAnswer, Nugget
 from agent.models.embedding.registry import open_embedder
 from indexes.index_vectors import cache_vectors
@@ -58,9 +58,9 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
 
 def judge_cases(name: str, cases: Sequence[Case]) -> list[Any]:
     """The verdicts on all nuggets."""
-    judge = open_nugget_judge(name).judge
+    find_verdicts, _ = open_nugget_judge(name)
     answers = [JudgedAnswer("", tuple(map(Nugget, c.texts)), c.query, c.answer) for c in cases]
-    return [nugget.verdict for answer in answers for nugget in judge(answer).nuggets]
+    return [nugget.verdict for answer in answers for nugget in judge_answer(answer, find_verdicts).nuggets]
 
 
 def report(verdicts: Sequence[Any], held: Sequence[bool]) -> None:

@@ -32,9 +32,8 @@ import msgspec
 import numpy as np
 
 from agent.models.registry import is_server_address
-from agent.runs.answer_topics import Outputs, RunRequest, answer_file
+from agent.runs.answer_topics import OnTurn, Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.run import OnTurn
 from agent.runs.trace import TraceLine, read_trace
 from agent.tracks.topic_files import read_topics
 from benchmarks.growth import PowerLaw, fit_power_law

@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.runs.backends.local import TopicTask
-from agent.runs.backends.ray import RayWorker, find_next_turn
-from agent.runs.backends.ray_embedding import BlockEmbedder
+from agent.runs.backends.ray import BlockEmbedder, RayWorker, find_next_turn
 from agent.runs.trace import WorkerDescription
+from agent.runs.worker import TopicTask
 from indexes.ranking.vectors import StoredVectors
 
 

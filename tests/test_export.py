@@ -14,7 +14,7 @@ import pytest
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import export_run
-from agent.runs.trace import RunSettings, TraceLine, append_line, new_trace, open_for_append, read_trace
+from agent.runs.trace import RunSettings, Trace, TraceLine, append_line, open_for_append, read_trace
 from agent.terminal.progress import turn_progress
 from agent.tracks.run_files import encode_run, run_problems
 from agent.tracks.topic_files import read_topics
@@ -142,7 +142,7 @@ def test_a_long_run_is_written_exported_and_checked_turn_by_turn(tmp_path: Path)
     rows = [{"Conversation_no": n, "Turn_no": 1, "Question": "Why?"} for n in range(1, count + 1)]
     topics = read_topics(write(tmp_path / "topics.json", rows))
     settings = RunSettings(edition="qrecc", turns=count, model="none")
-    with open_for_append(new_trace(tmp_path / "trace.jsonl", settings)) as file:
+    with open_for_append(Trace(tmp_path / "trace.jsonl", settings)) as file:
         for turn in long_turns(count):
             append_line(file, TraceLine(turn, (), 0.0))
     tracemalloc.start()

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from typer.testing import CliRunner, Result
 
-from agent.evaluation.judges import VERDICTS
+from agent.evaluation.judging import VERDICTS
 from agent.evaluation.nuggets import (
     JudgedAnswer,
     Nugget,

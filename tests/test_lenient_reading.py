@@ -14,7 +14,7 @@ import pytest
 
 from agent.runs.given_ranking import read_ranking
 from agent.tracks.oddities import Oddities
-from agent.tracks.run_files import detect_run, read_detected_run
+from agent.tracks.run_files import detect_run, read_run
 from agent.tracks.run_records import as_32_bits, separate_32_bit_scores
 from agent.tracks.topic_files import read_topics
 from tests.broken_runs import TABLES, changed, decoded, encoded, is_odd
@@ -105,7 +105,7 @@ def test_each_oddity_is_counted_and_placed(tmp_path: Path) -> None:
         tmp_path, "ikat-2024", path, lambda all: [{"id": p["id"], "note": 1} for p in all[:2]] + all[2:]
     )
     oddities = Oddities()
-    first, second = read_detected_run(run.read_bytes(), oddities)[2]
+    first, second = read_run(run.read_bytes(), oddities)[2]
     place = "$.turns[0].responses[0].passage_provenance[0]"
     assert [str(oddity) for oddity in oddities] == [
         f"`score` is absent: the order of the list counts (2 times, first at {place})",

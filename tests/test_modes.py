@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file
+from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file, provide_labels
 from agent.runs.evidence import EvidenceFiles
-from agent.runs.run import provide_labels
 from agent.runs.trace import read_trace
-from agent.runs.validation import CheckRequest, check_run
+from agent.runs.validation import check_run
 from agent.terminal.progress import turn_progress
 from agent.tracks.oddities import Oddities
-from agent.tracks.run_files import read_detected_run
+from agent.tracks.run_files import read_run
 from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.errors import UsageError
@@ -99,14 +98,14 @@ def test_topics_without_rewrites_and_rankings_of_unknown_passages_make_valid_run
         lines = "".join(f"{first} Q0 {id} 1 {9 - n} t\n" for n, id in enumerate(UNKNOWN))
         searched = replace(searched, ranking=write(run.with_name("ranking.trec"), lines), on_error="skip")
     turns = answered(answer(run, searched, Plan(k=20), file, mode=mode))
-    assert check_run(run, file, CheckRequest(edition=edition, collection="any")).problems == ()
+    assert check_run(run, file, edition, "any").problems == ()
     assert all(turn.response.text and not turn.response.text.endswith(":") for turn in turns)
     assert caplog.text.count("no human rewrite") == (mode == "manual")
     if mode == "manual":
         utterances = [turn.get("utterance") or turn["user_utterance"] for turn in asked]
         assert [turn.query.standalone for turn in turns] == utterances
     if mode == "only-response":
-        found = list(read_detected_run(run.read_bytes(), Oddities())[2])
+        found = list(read_run(run.read_bytes(), Oddities())[2])
         assert [[hit.id for hit in turn.responses[0].used] for turn in found] == [UNKNOWN[:1], []]
         assert f"turn {second}: has no ranking" in caplog.text
 

@@ -17,14 +17,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.runs.answer_topics import Outputs, RunReport, RunRequest, answer_file, open_backend
+from agent.runs.answer_topics import OnTurn, Outputs, RunReport, RunRequest, answer_file, open_backend
 from agent.runs.backends import ray as ray_backend
 from agent.runs.backends import ray_cluster
 from agent.runs.backends.local import Workforce
 from agent.runs.backends.ray import open_ray
 from agent.runs.backends.ray_cluster import HOME, MAX_LOSSES, Cluster, open_cluster
 from agent.runs.evidence import EvidenceFiles, open_evidence
-from agent.runs.run import OnTurn
 from agent.runs.trace import read_trace
 from agent.runs.worker import WorkerSpecification
 from agent.tracks.topic_files import read_topics

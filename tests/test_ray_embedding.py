@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.runs.backends import ray_embedding
+from agent.runs.backends import ray as ray_backend
+from agent.runs.backends.ray import open_block_embedders
 from agent.runs.backends.ray_cluster import MAX_LOSSES, Cluster
-from agent.runs.backends.ray_embedding import open_block_embedders
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import PART_FILE, PART_INFO_FILE, embed_index
@@ -49,7 +49,7 @@ def test_workers_that_are_lost_change_no_byte(
 ) -> None:
     before = names(index)
     here = embed(index, minilm, "local")
-    monkeypatch.setattr(ray_embedding, "BlockEmbedder", ray_workers.MortalEmbedder)
+    monkeypatch.setattr(ray_backend, "BlockEmbedder", ray_workers.MortalEmbedder)
     for block in (0, 24):
         ray_workers.prepare_losses(index.parent, block, 1)
     assert embed(index, minilm, "ray") == here

@@ -91,9 +91,9 @@ def test_what_is_written_reads_back_the_same(edition: str, info: RunInfo, topics
     several = 1 if edition == "qrecc" else 2
     turns = [answered(turn_id, (RICE, TIN)[:several]) for turn_id in topics.turn_ids()]
     data = b"".join(encode_run(edition, turns, info))
-    read_info, read = read_run(edition, data, Oddities())
+    detected, read_info, read = read_run(data, Oddities())
     read_turns = list(read)
-    assert run_problems(data, topics, edition) == []
+    assert (detected, run_problems(data, topics, edition)) == (edition, [])
     said = read_turns[0]
     expected = next(to_run_turns(turns, info))
     assert said.turn_id == expected.turn_id

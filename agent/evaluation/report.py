@@ -35,7 +35,6 @@ from agent.evaluation.significance import (
 )
 from agent.runs.evidence import PassageTexts
 from agent.runs.given_ranking import read_ranking
-from agent.runs.run import describe_run
 from agent.runs.trace import TraceLine, is_trace, read_trace
 from agent.runs.trec import begins_as_trec_run, sort_by_score
 from agent.tracks.lenient_reading import list_problems
@@ -200,7 +199,7 @@ def open_run(path: Path) -> OpenedRun:
 def _read_traced_run(path: Path, name: str) -> OpenedRun:
     trace = read_trace(path)
     lines = {line.answered.turn_id: line for line in trace.lines()}
-    answered = to_run_turns((line.answered for line in lines.values()), describe_run(trace.settings, path.name, ""))
+    answered = to_run_turns((line.answered for line in lines.values()), trace.settings.describe_run(path.name, ""))
     turns = {turn.turn_id: turn for turn in answered}
     return OpenedRun(name, trace.settings.edition, turns, lines, trace.settings.mode == "manual")
 

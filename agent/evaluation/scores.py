@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.runs.given_ranking import read_ranking
 from agent.tracks.oddities import report_oddities
-from agent.tracks.run_files import read_detected_run
+from agent.tracks.run_files import read_run
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from indexes.storage.files import read_utf8
@@ -17,7 +17,7 @@ from schemas.errors import InvalidInputError, UsageError
 
 Qrels = Mapping[str, Mapping[str, int]]  # by turn id: passage or statement id to relevance
 RankedScores = Mapping[str, Mapping[str, float]]  # by turn id: passage or statement id to score
-MAX_LEVEL = 1000  # level of a label
+MAX_LEVEL = 1000  # of a label; trec_eval makes room for every level up to the highest
 LEVEL = re.compile(r"([+-]?\d+)(?:\.\d*)?", re.ASCII)  # and the fraction that does not count
 
 
@@ -89,26 +89,21 @@ def read_qrels(path: Path) -> Qrels:
         if not line.strip():
             continue
         try:
-            turn_id, _, id, level = line.split()
-            found.setdefault(turn_id, {})[id] = _parse_level(level)
+            turn_id, _, id, written = line.split()
+            level = LEVEL.fullmatch(written)
+            if not level or abs(int(level[1])) > MAX_LEVEL:
+                raise ValueError("a level that no labels have")
         except ValueError:
             raise InvalidInputError(f"is not `turn 0 id level`: {line[:80]!r}", where=f"{path}:{number}") from None
+        found.setdefault(turn_id, {})[id] = int(level[1])
     return found
-
-
-def _parse_level(text: str) -> int:
-    """A level; trec_eval makes room for every level up to the highest."""
-    found = LEVEL.fullmatch(text)
-    if not found or abs(level := int(found[1])) > MAX_LEVEL:
-        raise ValueError("a level that no labels have")
-    return level
 
 
 def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
     """The name of a run's edition, and its turns. Raises `InvalidInputError` for a file that is no valid run."""
     data = read_utf8(path)
     with report_oddities(path) as oddities:
-        edition, _, turns = read_detected_run(data, oddities)
+        edition, _, turns = read_run(data, oddities)
         return edition, list(turns)
 
 

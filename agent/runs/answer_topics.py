@@ -1,25 +1,52 @@
-"""`convagent answer`: from a topics file to a run file and its trace."""
+"""`convagent answer`: from a topics file to a run file and its trace.
 
+Every turn is answered, traced as it goes, and written in the form of the run's edition.
+"""
+
+import hashlib
+import logging
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import TypeVar, get_args
 
+import msgspec
+
+from agent.flow import NOTHING
 from agent.models.local.hardware import threads_to_use
 from agent.models.registry import is_server_address
 from agent.runs.backends.local import LOCAL, Backend, Workforce, open_local
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
-from agent.runs.run import OnTurn, answer_remaining, describe_run, prepare_run, write_run
-from agent.runs.trace import new_trace, resume_trace
-from agent.runs.worker import WorkerSpecification
+from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace, resume_trace
+from agent.runs.worker import TopicTask, WorkerSpecification
 from agent.tracks.registry import load_edition
-from agent.tracks.run_files import check_expressible
+from agent.tracks.rules import STRICT, Checks
+from agent.tracks.run_files import check_expressible, encode_run, make_checker
+from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
-from indexes.storage.files import check_writable
-from schemas.errors import UsageError
-from schemas.records import Mode, Plan, Problem, QueryPart, RunInfo, Topics
+from indexes.storage.files import check_writable, write_atomically
+from schemas.errors import UsageError, list_with_limit
+from schemas.records import (
+    Message,
+    Mode,
+    Plan,
+    Problem,
+    Provided,
+    QueryPart,
+    RunInfo,
+    ScoredStatement,
+    Topic,
+    Topics,
+    Turn,
+    TurnResult,
+)
 
+log = logging.getLogger("convagent")
+GOLD_SCORE = 1.0  # the score of a statement that a person chose
+T = TypeVar("T")
+OnTurn = Callable[[TurnResult, float], None]  # is handed a turn and its seconds
 TurnProgress = Callable[[int, int], AbstractContextManager[OnTurn]]
 
 
@@ -82,8 +109,8 @@ class RunReport:
 def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -> RunReport:
     """Answer all turns and write the run. Raises before any work for whatever can be known to be wrong by then."""
     topics = read_topics(request.topics)
-    request = use_own_ranking(request, topics)
-    mode = choose_mode(request)
+    mode, origin = choose_mode(request, topics)
+    request = replace(request, origin=origin)
     edition = request.edition or topics.edition
     info = RunInfo(request.run_name, mode, request.team, request.plan.parts)
     check_expressible(edition, info, topics, request.plan.responses)
@@ -93,14 +120,68 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
     plan = replace(request.plan, min_probability=min_probability, response_tokens=tokens)
     evidence = open_evidence(request.origin, topics, plan)
     with open_backend(request.on, plan_workforce(request, topics, plan, evidence)) as backend:
-        job = prepare_run(topics, evidence.ranking, backend.description, mode, plan)
-        info = describe_run(job.settings, request.run_name, request.team)
-        before = resume_trace(outputs.trace, job.settings) if outputs.resume else new_trace(outputs.trace, job.settings)
-        with progress(len(topics.turn_ids()), len(before.replies)) as on_turn:
-            trace = answer_remaining(job, backend, before, on_turn)
-    problems = write_run(outputs.run, trace, topics, info, edition)
+        shown, given = provide_labels(topics) if mode == "manual" else (topics, {})
+        if ranking := evidence.ranking:
+            given = {id: replace(given.get(id, NOTHING), hits=ranking.hits[id]) for id in topics.turn_ids()}
+        settings = RunSettings(
+            edition=topics.edition,
+            topics=_sha256(shown.topics),
+            turns=len(topics.turn_ids()),
+            mode=mode,
+            labels=_sha256(topics.labels) if mode == "manual" else "",
+            ranking=ranking.digest if ranking else "",
+            ranking_of_labels=bool(ranking and ranking.labels),
+            plan=plan,
+            **asdict(backend.description),
+        )
+        before = resume_trace(outputs.trace, settings) if outputs.resume else Trace(outputs.trace, settings)
+        with progress(settings.turns, len(before.replies)) as on_turn:
+            trace = _answer_remaining(shown, given, backend, before, on_turn)
+    problems = write_run(outputs.run, trace, topics, settings.describe_run(request.run_name, request.team), edition)
     done, failed = len(before.replies), trace.without_model
     return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
+
+
+def _sha256(record: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(record)).hexdigest()
+
+
+def _answer_remaining(
+    topics: Topics, given: Mapping[str, Provided], backend: Backend, before: Trace, on_turn: OnTurn
+) -> Trace:
+    """Answer what `before` has not, each turn traced at once, as many topics at a time as the backend has workers."""
+
+    def pick(values: Mapping[str, T], topic: Topic) -> dict[str, T]:
+        return {turn.id: values[turn.id] for turn in topic.turns if turn.id in values}
+
+    tasks = [TopicTask(topic, pick(given, topic), pick(before.replies, topic)) for topic in topics.topics]
+    with open_for_append(before) as file:
+        for line in backend.answer(tasks, before.lines(before.replies)):
+            append_line(file, line)
+            on_turn(line.answered, line.seconds)
+    return read_trace(before.path)
+
+
+def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
+    """Write the run (to stdout where the path is `-`) and return the rules that it breaks: ours too are errors.
+
+    A turn for which there was no passage at all, which was said before it was answered, keeps the official rules alone.
+    """
+    answered = (line.answered for line in trace.lines(topics.turn_ids()))
+    checker, official = make_checker(edition, info, topics, STRICT), make_checker(edition, info, topics, Checks())
+    problems: list[Problem] = []
+
+    def check(turn: RunTurn) -> None:
+        has_passages = any(response.passages is None or response.passages for response in turn.responses)
+        problems.extend((checker if has_passages else official).check_turn(turn))
+        checker.mark_seen(turn.turn_id)
+
+    chunks = encode_run(edition, answered, info, check)
+    if str(path) == "-":
+        sys.stdout.buffer.writelines(chunks)
+    else:
+        write_atomically(path, chunks)
+    return [problem for problem in (*problems, *checker.check_all_seen()) if problem.severity == "error"]
 
 
 def open_backend(name: str, workforce: Workforce) -> AbstractContextManager[Backend]:
@@ -140,21 +221,56 @@ def parse_query_parts(named: str) -> tuple[QueryPart, ...]:
     return tuple(name for name in known if name in names)
 
 
-def use_own_ranking(request: RunRequest, topics: Topics) -> RunRequest:
-    """The request with the topics' own ranking (iKAT 2024) where an only-response run is given no other."""
-    if request.mode == "only-response" and request.origin.ranking is None and topics.rankings:
-        return replace(request, origin=replace(request.origin, ranking=request.topics))
-    return request
+def choose_mode(request: RunRequest, topics: Topics) -> tuple[Mode, EvidenceFiles]:
+    """The mode, and the files, with the topics' own ranking (iKAT 2024) where an only-response run is given no other.
 
-
-def choose_mode(request: RunRequest) -> Mode:
-    """Raises `UsageError` for a mode and a ranking that contradict each other."""
-    ranking, mode = request.origin.ranking, request.mode
-    if mode == "only-response" and ranking is None:
-        remedy = "The topics bring none: give one with --ranking FILE."
-        raise UsageError("--mode only-response needs a ranking", remedy=remedy)
-    if mode == "automatic" and ranking is not None:
+    Raises `UsageError` for a mode and a ranking that contradict each other.
+    """
+    mode, origin = request.mode, request.origin
+    if mode == "only-response" and origin.ranking is None:
+        if not topics.rankings:
+            remedy = "The topics bring none: give one with --ranking FILE."
+            raise UsageError("--mode only-response needs a ranking", remedy=remedy)
+        origin = replace(origin, ranking=request.topics)
+    if mode == "automatic" and origin.ranking is not None:
         raise UsageError("--mode automatic searches, so it takes no ranking", remedy="Leave one of the two out.")
-    if ranking is None and request.origin.passages:
+    if origin.ranking is None and origin.passages:
         raise UsageError("--passages are the texts of a ranking", remedy="Give --ranking too, or build an index.")
-    return mode or ("only-response" if ranking is not None else "automatic")
+    return mode or ("only-response" if origin.ranking is not None else "automatic"), origin
+
+
+def provide_labels(topics: Topics) -> tuple[Topics, Mapping[str, Provided]]:
+    """The topics with the earlier turns as a person rewrote them, and what each turn itself is given.
+
+    An earlier utterance becomes its human rewrite with its gold statements. A turn whose rewrite is empty, of which the
+    organisers' own files have some, is asked as it was uttered; that is said once.
+    """
+    missing = [id for id, labels in topics.labels.items() if not labels.human_rewrite.strip()]
+    if missing:
+        listed = ", ".join(list_with_limit(missing, 3, "and {} more"))
+        log.warning("no human rewrite of turn %s: the utterance is taken as it is", listed)
+    given = {turn.id: _provide_turn(topic, turn, topics) for topic in topics.topics for turn in topic.turns}
+    rewritten = tuple(_rewrite_history(topic, given) for topic in topics.topics)
+    return replace(topics, topics=rewritten), given
+
+
+def _provide_turn(topic: Topic, turn: Turn, topics: Topics) -> Provided:
+    labels = topics.labels[turn.id]
+    statements = {statement.id: statement for statement in topic.ptkb}
+    gold = tuple(
+        ScoredStatement(statements[id], GOLD_SCORE) for id in dict.fromkeys(labels.statement_ids) if id in statements
+    )
+    return Provided(labels.human_rewrite.strip() or turn.utterance, gold)
+
+
+def _rewrite_history(topic: Topic, given: Mapping[str, Provided]) -> Topic:
+    """An earlier turn says its rewrite and its statements."""
+    provided = [given[turn.id] for turn in topic.turns]
+    said = [" ".join([p.human_rewrite, *(chosen.statement.text for chosen in p.statements or ())]) for p in provided]
+    turns = []
+    for number, turn in enumerate(topic.turns):
+        history = turn.history
+        if history is not None and len(history) == 2 * number:  # one utterance and one reply for every earlier turn
+            history = tuple(message if n % 2 else Message("user", said[n // 2]) for n, message in enumerate(history))
+        turns.append(replace(turn, history=history))
+    return replace(topic, turns=tuple(turns))

@@ -31,7 +31,6 @@ from pathlib import Path
 import msgspec
 
 from agent.runs.given_ranking import read_ranking
-from agent.runs.run import describe_run
 from agent.runs.trace import is_trace, read_trace
 from agent.runs.trec import format_trec_lines
 from agent.tracks.oddities import locate_errors
@@ -116,7 +115,7 @@ def export_run(path: Path, form: str | None, out: Path, name: str, team: str, *,
     if len(trace.places) < settings.turns:
         log.warning("%s: %d of %d turns; the run is incomplete", path, len(trace.places), settings.turns)
     answered = (line.answered for line in trace.lines())
-    info, form = describe_run(settings, name, team), form or settings.edition
+    info, form = settings.describe_run(name, team), form or settings.edition
     encode = FOR_OTHER_TOOLS.get(form)
     write_atomically(out, (encode(turn, info) for turn in answered) if encode else encode_run(form, answered, info))
     return len(trace.places)

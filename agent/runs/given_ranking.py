@@ -13,7 +13,7 @@ import msgspec
 from agent.runs.trec import decode_rankings, holds_json, sort_by_score
 from agent.tracks.lenient_reading import list_problems
 from agent.tracks.oddities import Oddities, find_duplicates, report_oddities
-from agent.tracks.run_files import read_detected_run
+from agent.tracks.run_files import read_run
 from agent.tracks.run_records import separate_32_bit_scores
 from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.storage.files import read_utf8
@@ -80,7 +80,7 @@ def _list_topic_passages(topics: Topics) -> Ranked:
 
 def _read_run_ranking(data: bytes, oddities: Oddities) -> tuple[Ranked, dict[str, Passage], str]:
     """The first ranking of each turn of a run, the texts that it gives, and its name."""
-    _, info, turns = read_detected_run(data, oddities)
+    _, info, turns = read_run(data, oddities)
     found: Ranked = {}
     texts: dict[str, Passage] = {}
     for turn in turns:

@@ -7,17 +7,16 @@ costs at most the turn in hand: a torn last line is cut off on resuming.
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
 from indexes.storage import files
 from indexes.storage.atomic_files import sync_to_disk
-from indexes.storage.files import open_to_append
-from schemas.errors import InvalidInputError, MissingError, UsageError
-from schemas.records import Call, Mode, Plan, TurnResult
+from schemas.errors import InvalidInputError, UsageError
+from schemas.records import Call, Mode, Plan, RunInfo, TurnResult
 from schemas.wire import decode
 
 FIRST_BYTES = 1 << 16  # the settings, which are the first line, are shorter
@@ -56,6 +55,10 @@ class RunSettings(WorkerDescription):
     plan: Plan = Plan()
     trace_version: int = VERSION
 
+    def describe_run(self, name: str, team: str) -> RunInfo:
+        """What a run made under these settings says about itself."""
+        return RunInfo(name, self.mode, team, self.plan.parts, self.mode == "manual" or self.ranking_of_labels)
+
 
 @dataclass(frozen=True, slots=True)
 class TraceLine:
@@ -75,10 +78,10 @@ class Trace:
 
     path: Path
     settings: RunSettings
-    replies: Mapping[str, str]  # the first response's text, by turn id in file order
-    places: Mapping[str, tuple[int, int]]  # byte and line number, by turn id; of a turn answered again, the last
-    without_model: Mapping[str, str]  # why, by turn id, where the model failed
-    size: int  # bytes that hold whole lines
+    replies: Mapping[str, str] = field(default_factory=dict)  # the first response's text, by turn id in file order
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # byte and line number of a turn's last line
+    without_model: Mapping[str, str] = field(default_factory=dict)  # why, by turn id, where the model failed
+    size: int = 0  # bytes that hold whole lines; none of a trace that is to be begun
 
     def lines(self, turn_ids: Iterable[str] | None = None) -> Iterator[TraceLine]:
         """The lines of the turns asked for, in that order; of all by default. Raises as `read_trace` does."""
@@ -89,33 +92,23 @@ class Trace:
                 yield _decode_line(file.readline(), f"{self.path}:{number}")
 
 
-class _Version(msgspec.Struct):
-    trace_version: int
-
-
 def read_trace(path: Path) -> Trace:
     """A trace; a torn last line is left out. Raises `InvalidInputError` for a damaged one, with the line's number."""
     replies: dict[str, str] = {}
     places: dict[str, tuple[int, int]] = {}
     failed: dict[str, str] = {}
-    try:
-        with path.open("rb") as file:
-            settings = _decode_settings(file.readline(), path)
-            size = file.tell()
-            for number, line in enumerate(file, start=2):
-                if not line.endswith(b"\n"):
-                    break
-                turn = _decode_line(line, f"{path}:{number}").answered
-                replies[turn.turn_id] = turn.response.text
-                places[turn.turn_id] = size, number
-                failed.pop(turn.turn_id, None)
-                failed |= {turn.turn_id: turn.without_model} if turn.without_model else {}
-                size += len(line)
-    except FileNotFoundError as error:
-        raise MissingError("no such file", where=str(path)) from error
-    except OSError as error:
-        raise MissingError(f"cannot be read ({error.strerror})", where=str(path)) from error
-    return Trace(path, settings, replies, places, failed, size)
+    with files.open_to_read(path) as file:
+        settings = _decode_settings(file.readline(), path)
+        size = file.tell()
+        for number, line in enumerate(file, start=2):
+            if not line.endswith(b"\n"):
+                break
+            turn = _decode_line(line, f"{path}:{number}").answered
+            replies[turn.turn_id] = turn.response.text
+            places[turn.turn_id] = size, number
+            failed[turn.turn_id] = turn.without_model
+            size += len(line)
+    return Trace(path, settings, replies, places, {id: why for id, why in failed.items() if why}, size)
 
 
 def is_trace(path: Path) -> bool:
@@ -126,7 +119,7 @@ def is_trace(path: Path) -> bool:
 
 def _decode_settings(line: bytes, path: Path) -> RunSettings:
     try:
-        version = decode(line, _Version).trace_version
+        version = decode(line, dict[str, Any]).get("trace_version", VERSION)
         if version != VERSION:
             remedy = "Answer the topics again (--overwrite); the run file that was made with it stays valid."
             what = f"is a trace of another version of convagent (trace {version}; this one reads {VERSION})"
@@ -144,11 +137,6 @@ def _decode_line(line: bytes, where: str) -> TraceLine:
         raise InvalidInputError(f"damaged line ({error})", where=where) from error
 
 
-def new_trace(path: Path, settings: RunSettings) -> Trace:
-    """A trace that is to be begun."""
-    return Trace(path, settings, {}, {}, {}, 0)
-
-
 def resume_trace(path: Path, settings: RunSettings) -> Trace:
     """The trace to go on with: the one at `path` if it was made under the same settings, an empty one if there is none.
 
@@ -156,9 +144,9 @@ def resume_trace(path: Path, settings: RunSettings) -> Trace:
     every setting that differs.
     """
     if not path.exists() or _is_empty_or_torn(path):
-        return new_trace(path, settings)
+        return Trace(path, settings)
     found = read_trace(path)
-    old, new = _flatten(found.settings), _flatten(settings)
+    old, new = _flatten(asdict(found.settings)), _flatten(asdict(settings))
     if old.pop("processor") != new["processor"]:
         log.warning("%s was begun on another processor: what is answered now may differ (docs/reliability.md)", path)
     different = [f"  {name}: {old[name]!r} then, {new[name]!r} now" for name in old if old[name] != new[name]]
@@ -186,25 +174,19 @@ def _is_empty_or_torn(path: Path) -> bool:
     return not first.endswith(b"\n") and first[:1] in (b"", b"{")
 
 
-def _flatten(settings: RunSettings) -> dict[str, object]:
+def _flatten(value: object, name: str = "") -> dict[str, object]:
     """Every setting by its name, those of the plan too: `k`, `parts.answer`, `tuning.query.hyde_tokens`."""
-    fields: dict[str, object] = asdict(settings)
-    return fields | dict(_leaves(fields.pop("plan")))
-
-
-def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
     if not isinstance(value, dict):
-        yield name, value
-        return
-    for key, inner in value.items():
-        yield from _leaves(inner, f"{name}.{key}" if name else key)
+        return {name.removeprefix("plan."): value}
+    below = [_flatten(inner, f"{name}.{key}" if name else key) for key, inner in value.items()]
+    return {name: setting for each in below for name, setting in each.items()}
 
 
 @contextmanager
 def open_for_append(trace: Trace) -> Iterator[IO[bytes]]:
     """The trace file opened to go on after what `trace` holds. Only one process at a time may write it."""
     remedy = "Wait for it, or give another name with --trace."
-    with open_to_append(trace.path, trace.size, "trace", remedy) as file:
+    with files.open_to_append(trace.path, trace.size, "trace", remedy) as file:
         if not trace.size:
             append_line(file, trace.settings)
             sync_to_disk(trace.path.parent)

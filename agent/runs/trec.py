@@ -39,19 +39,15 @@ def decode_rankings(data: bytes) -> dict[str, list[tuple[str, float]]]:
         if not columns or columns[0].startswith("#"):
             continue
         try:
-            qid, _, id, _, score, _ = columns
-            found.setdefault(qid, []).append((id, _parse_score(score)))
+            qid, _, id, _, written, _ = columns
+            if not math.isfinite(score := float(written)):
+                raise ValueError("a score that orders nothing")
         except ValueError:
             what = f"is no run that can be read: line {number} is not `qid Q0 docid rank score tag`: {line[:80]!r}"
             remedy = "A ranking is a TREC run, a run file, or a topics file."
             raise InvalidInputError(what, remedy=remedy) from None
+        found.setdefault(qid, []).append((id, score))
     return {qid: sort_by_score(ranked) for qid, ranked in found.items()}
-
-
-def _parse_score(text: str) -> float:
-    if not math.isfinite(score := float(text)):
-        raise ValueError("a score that orders nothing")
-    return score
 
 
 def sort_by_score(ranked: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:

@@ -18,17 +18,6 @@ from schemas.records import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class CheckRequest:
-    """What a run is to be checked against, beside its topics."""
-
-    edition: str | None = None  # None: that of the topics
-    collection: Literal["any", "clueweb22"] | None = None  # None: the edition's
-    index: Path | None = None  # that its passages must be in
-    ranking: Path | None = None  # that its answers must be built from
-    strict: bool = False  # whether our own rules are errors, too
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """Everything that is wrong with a run, and the number of turns in its topics."""
 
@@ -38,23 +27,35 @@ class Verdict:
     warnings: tuple[Problem, ...] = ()
 
 
-def check_run(run: Path, topics_file: Path, request: CheckRequest = CheckRequest()) -> Verdict:
-    """Everything wrong with a run file. Raises `InvalidInputError` for a ranking alone, which no edition's run is."""
+def check_run(
+    run: Path,
+    topics: Path,
+    edition: str | None = None,
+    collection: Literal["any", "clueweb22"] | None = None,
+    index: Path | None = None,
+    ranking: Path | None = None,
+    *,
+    strict: bool = False,
+) -> Verdict:
+    """Everything wrong with a run file. Raises `InvalidInputError` for a ranking alone, which no edition's run is.
+
+    The edition is that of the topics by default, the collection the edition's. Passages must be in the index, and
+    answers be built from the ranking, where there is one. `strict`: our own rules are errors, too.
+    """
     data = map_file(run)
     if begins_as_trec_run(data):
         what = "is a TREC run (qid Q0 docid rank score tag): a ranking, without answers to check"
         remedy = "`convagent eval search` measures it, and `convagent answer --ranking` answers from it."
         raise InvalidInputError(what, where=str(run), remedy=remedy)
-    topics = read_topics(topics_file)
-    edition = request.edition or topics.edition
-    index = open_index(request.index) if request.index else None
-    hits = read_ranking(request.ranking).hits if request.ranking else None
+    known = read_topics(topics)
+    opened = open_index(index) if index else None
+    hits = read_ranking(ranking).hits.items() if ranking else None
     checks = Checks(
-        request.collection or load_edition(edition).limits.collection,
-        request.strict,
-        cache(lambda id: index.find(id) is not None) if index else None,
-        None if hits is None else {turn_id: [hit.id for hit in found] for turn_id, found in hits.items()},
+        collection or load_edition(edition or known.edition).limits.collection,
+        strict,
+        cache(lambda id: opened.find(id) is not None) if opened else None,
+        None if hits is None else {turn_id: [hit.id for hit in found] for turn_id, found in hits},
     )
-    found = run_problems(data, topics, edition, checks)
+    found = run_problems(data, known, edition, checks)
     problems, warnings = (tuple(p for p in found if p.severity == severity) for severity in ("error", "warning"))
-    return Verdict(run, len(topics.turn_ids()), problems, warnings)
+    return Verdict(run, len(known.turn_ids()), problems, warnings)

@@ -14,7 +14,6 @@ from agent.flow import Tools, answer_topic
 from agent.models.embedding.registry import open_embedder
 from agent.models.learned import QUERY_ENCODER, READER, hash_learned
 from agent.models.no_model import NoModel
-from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.trace import TraceLine, WorkerDescription
@@ -41,52 +40,50 @@ class WorkerSpecification:
 
     def open(self, evidence: Evidence, concurrency: asyncio.Semaphore | None = None) -> "Worker":
         """Load the models. Raises what `open_model` and `open_embedder` do. Workers of one server share a limit."""
-        calls = CallRecorder()
+        calls: list[Call] = []
         replies = Cache(find_cache_directory() / "replies.sqlite") if self.cache else None
-        llm = open_model(self.model, calls.record, threads=self.threads, cache=replies, concurrency=concurrency)
+        llm = open_model(self.model, calls.append, threads=self.threads, cache=replies, concurrency=concurrency)
         embedder = open_embedder(self.files.embedder, threads=self.threads) if self.needs_vectors else None
         if embedder and self.cache:
             embedder = cache_vectors(embedder)
-        search = evidence.open_search(embedder, self.plan, calls.record)
-        tools = Tools(llm, search, evidence.read, self.plan, embedder, NoModel(calls.record))
-        return Worker(llm, embedder, tools, calls)
+        search = evidence.open_search(embedder, self.plan, calls.append)
+        tools = Tools(llm, search, evidence.read, self.plan, embedder, NoModel(calls.append))
+        return Worker(tools, calls)
 
 
-class CallRecorder:
-    """Hears each call of the models and the search of one worker."""
+@dataclass(frozen=True, slots=True)
+class TopicTask:
+    """A topic to be answered, with all that a worker is handed for it."""
 
-    def __init__(self) -> None:
-        self._calls: tuple[Call, ...] = ()
-
-    def record(self, call: Call) -> None:
-        self._calls = (*self._calls, call)
-
-    def take(self) -> tuple[Call, ...]:
-        """The calls since it was asked last."""
-        calls, self._calls = self._calls, ()
-        return calls
+    topic: Topic
+    given: Mapping[str, Provided]  # by turn id
+    replies: Mapping[str, str]  # of the turns that are answered already, by turn id
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
     """Opened models over opened evidence. Not for several threads at once."""
 
-    llm: LanguageModel
-    embedder: Embedder | None
     tools: Tools
-    calls: CallRecorder
+    calls: list[Call]  # of the models and the search, since the last turn
 
-    def answer(self, topic: Topic, given: Mapping[str, Provided], replies: Mapping[str, str]) -> Iterator[TraceLine]:
+    def answer(self, task: TopicTask) -> Iterator[TraceLine]:
         """A line of the trace for each turn that has no reply yet, with the calls that made it."""
         started = time.perf_counter()
-        for result in answer_topic(topic, self.tools, given, replies):
-            yield TraceLine(result, self.calls.take(), round(time.perf_counter() - started, 3))
+        for result in answer_topic(task.topic, self.tools, task.given, task.replies):
+            calls = tuple(self.calls)
+            self.calls.clear()
+            yield TraceLine(result, calls, round(time.perf_counter() - started, 3))
             started = time.perf_counter()
 
 
 def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:
     """What a worker is made of, over the evidence that it was opened with."""
-    llm, embedder = worker.llm, worker.embedder
+    llm, embedder, processor = worker.tools.llm, worker.tools.embedder, ""
+    if llm.runs_here or embedder:
+        from agent.models.local.weights import describe_processor
+
+        processor = describe_processor()
     return WorkerDescription(
         passages=evidence.digest,
         model=llm.name,
@@ -98,7 +95,7 @@ def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:
         prompts=prompts.digest(),
         convagent=version("convagent"),
         source_code=hash_sources(),
-        processor=_describe_processor(worker),
+        processor=processor,
     )
 
 
@@ -107,14 +104,6 @@ def _hash_taught(embedder: Embedder) -> str:
     reads = embedder.read and READER.is_file()  # without the file its answers are chosen without it
     taught = [*([QUERY_ENCODER] if embedder.encode_turn else []), *([READER] if reads else [])]
     return hashlib.sha256("".join(map(hash_learned, taught)).encode()).hexdigest() if taught else ""
-
-
-def _describe_processor(worker: Worker) -> str:
-    if not (worker.llm.runs_here or worker.embedder):
-        return ""
-    from agent.models.local.weights import describe_processor
-
-    return describe_processor()
 
 
 PACKAGES = ("agent", "indexes", "prompts", "schemas")

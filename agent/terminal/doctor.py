@@ -167,12 +167,10 @@ def _read_environment() -> Iterator[Fact]:
         yield Fact(name, shown, "environment")
 
 
-def _flatten_settings(table: Mapping[str, Any], above: str = "") -> Iterator[Fact]:
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flatten_settings(value, f"{above}{name}.")
-        else:
-            yield Fact(f"{above}{name}", hide_secrets(str(value)), "convagent.toml")
+def _flatten_settings(value: Any, name: str = "") -> list[Fact]:
+    if not isinstance(value, Mapping):
+        return [Fact(name, hide_secrets(str(value)), "convagent.toml")]
+    return [fact for key in value for fact in _flatten_settings(value[key], f"{name}.{key}" if name else key)]
 
 
 def _find_troubles(sections: Mapping[str, tuple[Fact, ...]]) -> Iterator[Trouble]:

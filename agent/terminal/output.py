@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from agent.terminal.settings import is_quiet
 from indexes.text.control_characters import strip_control_characters, strip_directions
 
 if TYPE_CHECKING:
@@ -10,13 +9,6 @@ if TYPE_CHECKING:
 
     from rich.table import Column
     from rich.text import Text
-
-
-def open_stderr() -> Any:
-    """A rich console on stderr; it shows nothing where only errors are wanted."""
-    from rich.console import Console
-
-    return Console(stderr=True, quiet=is_quiet(), highlight=False)
 
 
 def open_stdout() -> Any:

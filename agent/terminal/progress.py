@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from agent.terminal.output import open_stderr
-from agent.terminal.settings import log
+from agent.terminal.settings import is_quiet, log
 
 if TYPE_CHECKING:
-    from agent.runs.run import OnTurn
+    from agent.runs.answer_topics import OnTurn
     from indexes.corpora.corpus import Corpus
     from schemas.records import TurnResult
 
@@ -17,11 +16,12 @@ if TYPE_CHECKING:
 @contextmanager
 def _open_bar(name: str, total: int, done: int = 0, *, in_bytes: bool = False) -> Iterator[Callable[..., None]]:
     """A bar with a name, how many are done of how many, a `pace` in words and the time left. Call it to update it."""
+    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     counts: Any = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn(name), BarColumn(), counts, TextColumn("{task.fields[pace]}"), TimeRemainingColumn())
-    console = open_stderr()
+    console = Console(stderr=True, quiet=is_quiet(), highlight=False)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=total, completed=done, pace="")
         yield lambda **changes: bar.update(task, **changes)

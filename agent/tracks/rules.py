@@ -190,8 +190,8 @@ RULES: tuple[Rule, ...] = (
     check_citations_listed,
     check_statements_known,
     check_statement_order,
+    check_given,
 )
-ON_REQUEST: tuple[Rule, ...] = (check_given,)  # always errors: they were asked for
 
 
 class RunChecker:
@@ -225,14 +225,14 @@ class RunChecker:
         self.mark_seen(turn.turn_id)
         for what in check_whole_turn(turn, self.limits):
             yield self._judge(Problem(place, what))
-        for rule in (*RULES, *ON_REQUEST):
+        for rule in RULES:
             for response in turn.responses:
                 for what in rule(turn.turn_id, response, self):
                     yield self._judge(Problem(f"turn {turn.turn_id} {response.where}", what), rule)
 
     def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
         """The problem as an error, or as a warning where the official validator does not refuse it."""
-        refused = rule in self._official.rules or rule in ON_REQUEST
+        refused = rule in self._official.rules or rule is check_given  # the latter was asked for
         return problem if refused or self.checks.strict else replace(problem, severity="warning")
 
     def mark_seen(self, turn_id: str) -> None:

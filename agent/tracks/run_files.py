@@ -73,30 +73,21 @@ def _check_info(form: Edition, info: RunInfo) -> None:
             raise UsageError(f"{form.name} has no runs without {part} (it may be left out of: {able})")
 
 
-def read_run(edition: str, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[RunTurn]]:
-    """What the head of a run says, and its turns; what is odd about it is collected.
-
-    Raises `msgspec.DecodeError` for what cannot be understood; `run_problems` lists all that is wrong.
-    """
-    form = load_edition(edition)
-    info, entries = form.layout.split_entries(data, oddities)
-    return info, (_decode_entry(form, entry, info, oddities) for entry in entries)
-
-
-def read_detected_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator[RunTurn]]:
+def read_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator[RunTurn]]:
     """The edition of a run, what its head says, and its turns; what is odd about it is collected.
 
     Raises `InvalidInputError` for what is no valid run: at once, or when the turn is reached that is broken.
+    `run_problems` lists all that is wrong.
     """
-    edition = detect_run(data)
-    with _refuse_broken_run(edition):
-        info, turns = read_run(edition, data, oddities)
+    form = load_edition(detect_run(data))
+    with _refuse_broken_run(form.name):
+        info, entries = form.layout.split_entries(data, oddities)
 
     def iterate() -> Iterator[RunTurn]:
-        with _refuse_broken_run(edition):
-            yield from turns
+        with _refuse_broken_run(form.name):
+            yield from (_decode_entry(form, entry, info, oddities) for entry in entries)
 
-    return edition, info, iterate()
+    return form.name, info, iterate()
 
 
 @contextmanager

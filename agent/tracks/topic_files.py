@@ -40,8 +40,11 @@ def parse_topics(data: Data, oddities: Oddities) -> Topics:
 def _find_edition(raw: Any) -> Edition:
     if detected := detect_edition(raw):
         return load_edition(detected)
-    required = {edition.name: _required_fields(edition) for edition in load_editions()}
-    remedy = f"Expected a list of objects with {', or '.join(f'{fields} ({n})' for n, fields in required.items())}."
+    expected = []
+    for edition in load_editions():
+        fields = [field for topic in get_args(edition.topics_shape) for field in msgspec.structs.fields(topic)]
+        expected.append(f"{', '.join(f'`{f.encode_name}`' for f in fields if f.required)} ({edition.name})")
+    remedy = f"Expected a list of objects with {', or '.join(expected)}."
     raise InvalidInputError("is of no edition that can be recognised", remedy=remedy)
 
 
@@ -49,8 +52,3 @@ def detect_edition(raw: Any) -> str | None:
     """The name of the edition that the first topic of a list of which that can be said looks like."""
     topics = [topic for topic in raw if isinstance(topic, dict)] if isinstance(raw, list) else []
     return next((edition.name for topic in topics for edition in load_editions() if edition.detects_topic(topic)), None)
-
-
-def _required_fields(edition: Edition) -> str:
-    [topic] = get_args(edition.topics_shape)
-    return ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(topic) if field.required)

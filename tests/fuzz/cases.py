@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from agent.runs.given_ranking import read_ranking
-from agent.runs.validation import CheckRequest, check_run
+from agent.runs.validation import check_run
 from agent.tasks.rcd.spans import read_spans
 from agent.tasks.rcd.topics import read_topics as read_dialogues
 from indexes.passage_index import PassageIndex
@@ -180,7 +180,7 @@ def _said_badly(ended: Ended, place: Path) -> Iterator[str]:
 def _not_whole(arguments: list[str], place: Path) -> Iterator[str]:
     try:
         if arguments[0] == "answer":
-            if problems := check_run(place / "run.json", Path(arguments[1]), CheckRequest(None)).problems:
+            if problems := check_run(place / "run.json", Path(arguments[1])).problems:
                 yield f"the run is not valid: {problems[0]}"
         elif arguments[0] == "index":
             index = PassageIndex(place / "index")

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,7 @@ from typing import TypeVar
 from agent.models.scripted import ScriptedModel
 from agent.runs.evidence import Evidence
 from agent.runs.trace import TraceLine, WorkerDescription
-from agent.runs.worker import Worker, WorkerSpecification, describe_worker
-from schemas.records import Provided, Topic
+from agent.runs.worker import TopicTask, Worker, WorkerSpecification, describe_worker
 
 LOCAL = "local"
 AnyWorker = TypeVar("AnyWorker")
@@ -31,15 +30,6 @@ class Workforce:
     evidence: Evidence  # as this process opened it
     count: int  # topics at a time
     concurrency: int = 1  # requests at a server at a time, of all workers together
-
-
-@dataclass(frozen=True, slots=True)
-class TopicTask:
-    """A topic to be answered, with all that a worker is handed for it."""
-
-    topic: Topic
-    given: Mapping[str, Provided]  # by turn id
-    replies: Mapping[str, str]  # of the turns that are answered already, by turn id
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +51,12 @@ def open_local(workforce: Workforce) -> Iterator[Backend]:
     workers = [workforce.specification.open(workforce.evidence, limit) for _ in range(workforce.count)]
 
     def answer(tasks: Sequence[TopicTask], before: Iterable[TraceLine]) -> Iterator[TraceLine]:
-        script = workers[0].llm  # a script is played by one worker
+        script = workers[0].tools.llm  # a script is played by one worker
         if isinstance(script, ScriptedModel):
             script.go_on_after(call for line in before for call in line.calls)
-        return run_in_workers(_answer_topic, workers, tasks)
+        return run_in_workers(Worker.answer, workers, tasks)
 
     yield Backend(describe_worker(workers[0], workforce.evidence), answer)
-
-
-def _answer_topic(worker: Worker, task: TopicTask) -> Iterator[TraceLine]:
-    return worker.answer(task.topic, task.given, task.replies)
 
 
 def run_in_workers(
@@ -87,29 +73,26 @@ def run_in_workers(
         return
     left = iter(list(parts))  # shared: each part is taken by one thread
     ended = threading.Event()
-    made: SimpleQueue[tuple[Result] | BaseException | None] = SimpleQueue()  # None: a worker is done
+    made: SimpleQueue[tuple[Result] | Future[None]] = SimpleQueue()  # what was yielded, and each worker that is done
 
     def take_parts(worker: AnyWorker) -> None:
-        try:
-            for part in left:
-                for one in work(worker, part):
-                    made.put((one,))
-                    if ended.is_set():
-                        return
-            made.put(None)
-        except BaseException as error:  # raised again by whoever reads
-            made.put(error)
+        for part in left:
+            for one in work(worker, part):
+                made.put((one,))
+                if ended.is_set():
+                    return
 
     with ThreadPoolExecutor(len(workers)) as pool:
         try:
-            busy = len([pool.submit(take_parts, worker) for worker in workers])
+            for worker in workers:
+                pool.submit(take_parts, worker).add_done_callback(made.put)
+            busy = len(workers)
             while busy:
-                match made.get():
-                    case None:
-                        busy -= 1
-                    case BaseException() as error:
-                        raise error
-                    case (one,):
-                        yield one
+                found = made.get()
+                if isinstance(found, Future):
+                    found.result()
+                    busy -= 1
+                else:
+                    yield found[0]
         finally:
             ended.set()

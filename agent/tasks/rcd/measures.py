@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.evaluation.scores import (
-    Qrels,
-    RankedScores,
     Scores,
     check_turns_shared,
     ranking_measures,
@@ -119,10 +117,9 @@ def evaluate_passages(
     ranked = {run: read_ranking(run).scores for run in runs}
     for run, found in ranked.items():
         check_turns_shared(run, found, scenes)
-    return [_measure_passages(run.name, ranked[run], merged) for run in runs]
-
-
-def _measure_passages(name: str, ranked: RankedScores, judged: Qrels) -> Scores:
-    """As by trec_eval without `-c`, which the script calls: a topic that the run lacks has no measures."""
-    turns = ranking_measures(PASSAGE_MEASURES, ranked, {id: judged[id] for id in judged if ranked.get(id)})
-    return Scores(name, {id: turns.get(id, {}) for id in judged}, len(judged) - len(turns))
+    scores = []
+    for run in runs:  # as by trec_eval without `-c`: a topic that the run lacks has no measures
+        found = ranked[run]
+        turns = ranking_measures(PASSAGE_MEASURES, found, {id: merged[id] for id in merged if found.get(id)})
+        scores.append(Scores(run.name, {id: turns.get(id, {}) for id in merged}, len(merged) - len(turns)))
+    return scores

@@ -137,20 +137,12 @@ def _word_runs(utterance: str) -> Iterator[list[re.Match[str]]]:
         yield run
 
 
-FEATURES = ("names", "two words", "distance", "middle")
+def weigh_features(weights: Sequence[float]) -> Score:
+    """What scores candidates, from what each feature weighs."""
+    return lambda spans, dialogue: (span_features(spans, dialogue) @ np.asarray(weights)).tolist()
 
 
-@dataclass(frozen=True, slots=True)
-class SpanRule:
-    """What each feature weighs: `rule(spans, dialogue)` is a `Score`."""
-
-    weights: tuple[float, ...]
-
-    def __call__(self, spans: Sequence[Span], dialogue: Dialogue) -> list[float]:
-        return [float(score) for score in span_features(spans, dialogue) @ np.asarray(self.weights)]
-
-
-RULE = SpanRule((1.44, 0.9, -0.46, 1.65))
+RULE = weigh_features((1.44, 0.9, -0.46, 1.65))
 
 
 def span_features(spans: Sequence[Span], dialogue: Dialogue) -> Numbers:
@@ -194,10 +186,11 @@ def rank_file(
     wanted = read_spans(spans, known) if spans else find_spans(known)
     if missing := [dialogue.id for dialogue in known.dialogues if dialogue.id not in wanted]:
         raise InvalidInputError(f"no span for topic {', '.join(missing)}", where=str(spans))
-    ranked = ((topic.id, _rank_passages(topic, wanted[topic.id], retriever, k)) for topic in known.dialogues)
-    write_atomically(out, (format_trec_lines(id, hits, "convagent").encode() for id, hits in ranked))
+
+    def rank(dialogue: Dialogue) -> tuple[Hit, ...]:
+        span, text = (wanted[dialogue.id], 1.0), dialogue.text
+        return retriever.find([span, (text, WORDS)], [span, (text, MEANING)], k)
+
+    lines = (format_trec_lines(dialogue.id, rank(dialogue), "convagent") for dialogue in known.dialogues)
+    write_atomically(out, (line.encode() for line in lines))
     return len(known.dialogues)
-
-
-def _rank_passages(dialogue: Dialogue, span: str, retriever: HybridRetriever, k: int) -> tuple[Hit, ...]:
-    return retriever.find([(span, 1.0), (dialogue.text, WORDS)], [(span, 1.0), (dialogue.text, MEANING)], k)
