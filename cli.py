@@ -288,7 +288,7 @@ class IndexBuild:
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.models.embedding.registry import open_embedder
+        from agent.models.registry import open_embedder
         from indexes.corpora.corpus import find_corpus
         from indexes.index_builder import build_index, choose_parts
         from indexes.index_vectors import MAX_UNASKED, embed_index
@@ -325,7 +325,7 @@ def index_embed(
     """
     from functools import partial
 
-    from agent.models.embedding.registry import open_embedder
+    from agent.models.registry import open_embedder
     from agent.runs.backends.ray import open_block_embedders
     from indexes.index_vectors import compress_index, embed_index
 

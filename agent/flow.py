@@ -22,7 +22,7 @@ from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.review import is_harmless, review_passages
 from agent.turn.statement_selection import select_statements
 from agent.turn.whole_answer import answer_from_whole_documents, write_whole_answer
-from indexes.documents.whole_documents import WholeDocuments
+from indexes.documents.collection import WholeDocuments
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelError
 from schemas.records import Hit, Message, Passage, Plan, Provided, Query, Statement, Topic, Turn, TurnResult

@@ -20,9 +20,8 @@ from time import perf_counter
 
 from agent.evaluation.answers import rouge_f1, supported_share
 from agent.flow import Tools, answer_turn_or_fall_back
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import LanguageModel
-from agent.models.registry import open_model
+from agent.models.registry import open_embedder, open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
@@ -160,9 +159,7 @@ class Nearness:
 def measure_nearness(bed: Bed, found: Sequence[TurnResult], tools: Tools) -> Nearness:
     gold = {id: {hit.id for hit in hits} for id, hits in bed.gold.items()}
     held = subjects(bed.topics)
-    unclaimed = set(map(bed.index.get_id, range(len(bed.index)))).difference(
-        *held.values()
-    )  # they may be of any subject
+    unclaimed = set(bed.index.get_ids(range(len(bed.index)))).difference(*held.values())  # they may be of any subject
     return Nearness(
         nearness(bed, found, tools, None),
         nearness(bed, found, tools, gold.__getitem__),

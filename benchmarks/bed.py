@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from agent.runs.answer_topics import Outputs, RunRequest, TurnProgress, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import read_trace

@@ -25,9 +25,8 @@ from typing import Any
 import msgspec
 
 from agent.evaluation.scores import ranking_measures
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel
-from agent.models.registry import open_model
+from agent.models.registry import open_embedder, open_model
 from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes

@@ -23,9 +23,8 @@ from typing import Any
 from agent.chat.session import PLAN
 from agent.evaluation.scores import measure_search
 from agent.flow import Tools, answer_topic
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import LanguageModel, ignore_call
-from agent.models.registry import find_gguf, open_model
+from agent.models.registry import find_gguf, open_embedder, open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
 from agent.turn.retrieval import Searcher

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import build_searchable_text
 from indexes.ranking.vectors import StoredVectors, Vectors

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pexpect
 
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from agent.terminal.progress import stage_progress
 from indexes.documents.document_index import open_documents
 

@@ -13,7 +13,7 @@ import msgspec
 
 from agent.evaluation.answers import rouge_f1
 from agent.evaluation.scores import measure_search
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.interface_sentences import strip_not_found
 from benchmarks.answerability import area_under_curve, judge_passages, share_told

@@ -15,7 +15,7 @@ import msgspec
 
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from agent.runs.worker import hash_sources
 from benchmarks.bed import (
     DEFAULT,

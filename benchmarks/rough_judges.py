@@ -18,7 +18,7 @@ from typing import Any
 
 from agent.evaluation.judging import judge_answer, measure_similarity, open_nugget_judge
 from agent.evaluation.nuggets import JudgedAnswer, Nugget
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 
 STEPS = [step / 100 for step in range(30, 96, 5)]

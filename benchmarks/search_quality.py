@@ -19,9 +19,8 @@ from pathlib import Path
 
 import prompts
 from agent.evaluation.scores import Scores, measure_search
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, LanguageModel
-from agent.models.registry import open_model
+from agent.models.registry import open_embedder, open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
 from agent.turn.query_rewriting import rewrite_query

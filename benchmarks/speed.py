@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
 from agent.models.catalogue import detect_kind, find_model_file
-from agent.models.embedding.registry import open_embedder
 from agent.models.local.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
+from agent.models.registry import open_embedder
 from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, UsageError
 from schemas.progress import StageProgress

@@ -29,7 +29,7 @@ from schemas.records import Passage, Statement, Topic
 CONTEXT = 8192  # tokens, of both
 SHOWN = 5  # passages
 PREPARE = (  # the copies in the cache
-    "from agent.models.registry import open_model; from agent.models.embedding.registry import open_embedder; "
+    "from agent.models.registry import open_model; from agent.models.registry import open_embedder; "
     "open_model('smollm2'); open_embedder('minilm')"
 )
 MOST = {"rewrite": 64, "statements": 32, "answer": 250}  # tokens of the naive chain's replies
@@ -107,8 +107,7 @@ def _quote_passages(passages: Sequence[Passage]) -> str:
 def ours(topics: Sequence[Topic], index: Path) -> Cost:
     """The default of `convagent answer`, without its cache on disk."""
     from agent.flow import Tools, answer_topic
-    from agent.models.embedding.registry import open_embedder
-    from agent.models.registry import open_model
+    from agent.models.registry import open_embedder, open_model
     from agent.turn.retrieval import Searcher
     from indexes.passage_index import PassageIndex
     from indexes.ranking.hybrid import open_retriever

@@ -8,7 +8,7 @@ import hashlib
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
-from indexes.corpora.corpus import Corpus, Item
+from indexes.corpora.corpus import Corpus
 from indexes.passage_index import (
     DATES_FILE,
     FORMAT,
@@ -34,18 +34,18 @@ from indexes.sharding.sharded_index import find_counts, holds_index, name_shard,
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
 from indexes.storage.files import explain_failed_writing
 from indexes.storage.manifest import write_manifest
-from indexes.text.analysis import ENGLISH, describe_analyzer, extract_stems
+from indexes.text.analysis import describe_analyzer, extract_stems
 from indexes.text.sentences import SEGMENTATION
 from schemas.errors import InvalidInputError, RunError, UsageError, format_count
 from schemas.records import IndexInfo, Passage, Problem, Shard
 
-Digests = npt.NDArray[np.uint64]
 Parts = int | tuple[int, int] | None  # so many shards, or one of how many; None: no shards
 THREAD_BYTES = 64_000_000  # of the buffer that a thread of Tantivy fills before it writes a segment
 LEAST_THREAD_BYTES = 16_000_000  # Tantivy asks for 15
 MAX_SHARDS = 1000
 MAX_PROBLEMS_KEPT = 1000
-BLOCK_PASSAGES, BLOCK_CHARACTERS = 4096, 8_000_000  # that are in memory at once, at most
+LATEST_IDS = 500_000  # whose digests are in a set
+PROGRESS_PASSAGES = 1000  # between two signs of progress
 MAX_ID_CHARACTERS = 1000  # Tantivy silently leaves out a term of more than 64 KB
 FULL_DISK_SIGNS = "os error", "writer was killed"  # in Tantivy's ValueError, which it raises for everything
 
@@ -84,8 +84,8 @@ def build_index(
 
     Of several shards, one is built into its directory there, all of them as `out` itself. Bad lines, empty texts and
     duplicate ids stop the build (`InvalidInputError`), or are counted and skipped. `progress` is called now and then,
-    and `on_passage` with each passage that is indexed. Memory: a block of the corpus, the writers' buffers, the digests
-    of all ids, and the segments that Tantivy merges.
+    and `on_passage` with each passage that is indexed. Memory: the writers' buffers, the digests of all ids, and the
+    segments that Tantivy merges.
     """
     number, of = parts if isinstance(parts, tuple) else (0, parts or 1)
     if number:
@@ -167,29 +167,25 @@ def _write_parts(
 
 
 class SeenIds:
-    """The digests of the ids recorded so far, 8 bytes each, in sorted runs of which each is longer than the next."""
+    """The digests of the ids recorded so far, 8 bytes each: the latest in a set, those before in a sorted array."""
 
     def __init__(self) -> None:
-        self._runs: list[Digests] = []
+        self._latest: set[int] = set()
+        self._sorted: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 
-    def record_ids(self, ids: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Record a block of ids. For each, whether it was there before: in an earlier block, or earlier in this one."""
-        blake = hashlib.blake2b
-        hashed = b"".join([blake(id.encode("utf-8", "replace"), digest_size=8).digest() for id in ids])
-        digests, first = np.unique(np.frombuffer(hashed, dtype=np.uint64), return_index=True)
-        known = np.zeros(len(digests), dtype=np.bool_)
-        for run in self._runs:
-            known |= run[np.minimum(run.searchsorted(digests), len(run) - 1)] == digests
-        self._add_run(digests[~known])
-        is_duplicate = np.ones(len(ids), dtype=np.bool_)
-        is_duplicate[first] = known
-        return is_duplicate
-
-    def _add_run(self, run: Digests) -> None:
-        while run.size and self._runs and len(self._runs[-1]) <= len(run):
-            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")  # which merges what is sorted
-        if run.size:
-            self._runs.append(run)
+    def record(self, id: str) -> bool:
+        """Record an id. Whether it was there before."""
+        hashed = hashlib.blake2b(id.encode("utf-8", "replace"), digest_size=8).digest()
+        digest = int.from_bytes(hashed)
+        place = self._sorted.searchsorted(np.uint64(digest))
+        if digest in self._latest or (self._sorted[place : place + 1] == digest).any():
+            return True
+        self._latest.add(digest)
+        if len(self._latest) == LATEST_IDS:
+            latest = np.sort(np.fromiter(self._latest, dtype=np.uint64))
+            self._sorted = np.sort(np.concatenate([self._sorted, latest]), kind="stable")  # merges what is sorted
+            self._latest.clear()
+        return False
 
 
 class _CorpusReading:
@@ -203,25 +199,23 @@ class _CorpusReading:
         self.problems: list[Problem] = []  # the first
 
     def iterate_passages(self) -> Iterator[tuple[Passage, bytes]]:
-        """The passages that are indexed, with what `_encode_passage` makes of them.
+        """The passages that are indexed, as JSON, too.
 
         Raises `InvalidInputError` for the first problem, unless they are skipped, and where there is no passage.
         """
         seen_ids = SeenIds()
-        for block in _split_into_blocks(self.corpus):
-            duplicates = iter(
-                seen_ids.record_ids([found.id for *_, found in block if isinstance(found, Passage)]).tolist()
-            )
-            for path, line, found in block:
-                problem = found if isinstance(found, str) else _explain_bad_id(found.id, next(duplicates))
-                if problem or isinstance(found, str):
-                    self._note_problem(Problem(f"{path}:{line}", problem))
-                    continue
-                encoded = _encode_passage(found)
-                self.hashed.update(encoded + b"\n")
-                self.count += 1
-                yield found, encoded
-            self._progress()
+        for number, (path, line, found) in enumerate(self.corpus):
+            if number % PROGRESS_PASSAGES == 0:
+                self._progress()
+            problem = found if isinstance(found, str) else _explain_bad_id(found.id, seen_ids.record(found.id))
+            if problem or isinstance(found, str):
+                self._note_problem(Problem(f"{path}:{line}", problem))
+                continue
+            encoded = msgspec.json.encode(found)
+            self.hashed.update(encoded + b"\n")
+            self.count += 1
+            yield found, encoded
+        self._progress()
         if not self.count:
             raise InvalidInputError("holds no passage", where=", ".join(map(str, self.corpus.files)))
 
@@ -248,36 +242,10 @@ class _CorpusReading:
             self.problems.append(problem)
 
 
-def _split_into_blocks(corpus: Iterable[Item]) -> Iterator[list[Item]]:
-    """The corpus in blocks of a few thousand passages, or fewer long ones."""
-    block: list[Item] = []
-    characters = 0
-    try:
-        for item in corpus:
-            block.append(item)
-            characters += len(item[2].text) if isinstance(item[2], Passage) else 0
-            if len(block) >= BLOCK_PASSAGES or characters >= BLOCK_CHARACTERS:
-                yield block
-                block, characters = [], 0
-    except InvalidInputError:
-        yield block  # so that problems of these are reported first
-        raise
-    yield block
-
-
 def _explain_bad_id(id: str, is_duplicate: bool) -> str:
     if len(id) > MAX_ID_CHARACTERS:
         return f"an id of {len(id)} characters, at most {MAX_ID_CHARACTERS} are allowed: {id[:40]!r}..."
     return f"the id {id!r} was seen before" if is_duplicate else ""
-
-
-def _encode_passage(passage: Passage) -> bytes:
-    """As JSON. English, no date and no marks are left out, so that an index of passages is as it always was."""
-    fields = msgspec.to_builtins(passage)
-    for name, usual in (("language", ENGLISH), ("date", ""), ("marks", ())):
-        if fields[name] == usual:
-            del fields[name]
-    return msgspec.json.encode(fields)
 
 
 class _PartWriter:
@@ -299,6 +267,7 @@ class _PartWriter:
 
     def __exit__(self, error: object, *_: object) -> None:
         """Commit, or roll back where the block failed; Tantivy's threads end either way."""
+        is_whole = False
         try:
             self._ids.close()
             self._offsets.close()
@@ -307,20 +276,14 @@ class _PartWriter:
                     (self.directory / DATES_FILE).write_bytes(msgspec.json.encode(self._dates))
                 self._writer.commit()
                 self._writer.wait_merging_threads()
-                return
-        except BaseException:
-            self._abandon()
-            raise
-        self._abandon()
-
-    def _abandon(self) -> None:
-        """What failed first is what is told, so what fails here (also as a panic of Tantivy's) is not."""
-        for end in (self._writer.rollback, self._writer.wait_merging_threads):
-            with suppress(BaseException):
-                end()
+                is_whole = True
+        finally:
+            for end in () if is_whole else (self._writer.rollback, self._writer.wait_merging_threads):
+                with suppress(BaseException):  # what failed first is told, and not what fails here, also by a panic
+                    end()
 
     def write(self, passage: Passage, encoded: bytes) -> None:
-        """Add a passage, and what `_encode_passage` makes of it. Tantivy is given its text, or its stems."""
+        """Add a passage, which is kept as JSON. Tantivy is given its text, or its stems."""
         self.hashed.update(encoded + b"\n")
         text = build_searchable_text(passage)
         document = tantivy.Document()

@@ -103,7 +103,7 @@ def _find_part(directory: Path, info: VectorInfo) -> _VectorPart:
 
 
 MAX_UNASKED = 20_000  # passages that are embedded without being asked: some minutes on two cores
-BATCH_TEXTS = 64  # embedded between two signs of progress
+BATCH_TEXTS = 8  # embedded between two signs of progress, at which whoever shows it may wait
 Tick = Callable[[int], None]  # is told how many more passages are embedded
 # Makes the vectors of blocks of passages, given by their numbers: one result for each block, in their order.
 EmbedBlocks = Callable[[Sequence[range], Tick], Iterator[StoredVectors]]
@@ -203,12 +203,18 @@ def _tell_damage() -> Iterator[None]:
 
 def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: StageProgress) -> None:
     """Embed what is missing of a part, and put it in place."""
-    total, before = part.info.passages, part.passages
+    total, before, done = part.info.passages, part.passages, 0
+
+    def tick(more: int) -> None:
+        nonlocal done
+        done += more
+        show(done)
+
     if before:
         log.info("%s: goes on after %d of %d passages", part.directory, before, total)
     try:
         with progress("embedding", total - before) as show:
-            for rows in embed_blocks(part.missing, _count_up(show)):
+            for rows in embed_blocks(part.missing, tick):
                 part.append(rows)
         part.put_in_place()
     except BaseException:
@@ -217,17 +223,6 @@ def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: Stage
             log.warning(what, part.directory, part.passages, total)
         part.remove_if_empty()
         raise
-
-
-def _count_up(show: Callable[[int], None]) -> Tick:
-    done = 0
-
-    def tick(more: int) -> None:
-        nonlocal done
-        done += more
-        show(done)
-
-    return tick
 
 
 def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:

@@ -17,21 +17,19 @@ import msgspec
 import numpy as np
 import tantivy
 
-from indexes.ranking.compressed_vectors import NearestVectors, open_compressed_vectors
+from indexes.ranking.compressed_vectors import CompressedVectors, open_compressed_vectors
 from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, separate_scores
-from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
+from indexes.ranking.vectors import VectorInfo, VectorPart, Vectors, join_infos, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.manifest import find_damage
 from indexes.text.analysis import (
     ENGLISH,
-    WeightedText,
     build_analyzer,
     build_splitter,
     describe_analyzer,
     list_languages,
-    weight_stems,
 )
-from indexes.text.languages import weight_foreign_stems
+from indexes.text.languages import WeightedText, weight_stems
 from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
 from schemas.records import Hit, IndexInfo, Passage
 from schemas.wire import decode
@@ -78,20 +76,34 @@ class Index(ABC):
     dates: Mapping[int, str]  # of the passages that have one, by their numbers
     part_directories: Sequence[Path]  # of the passage indexes that it is made of
 
-    @property
-    @abstractmethod
+    @cached_property
+    def _vector_parts(self) -> Sequence[VectorPart]:
+        """The parts of the index with their vectors; none where one of them has none."""
+        found = [(part, read_vector_info(part, read_info(part))) for part in self.part_directories]
+        parts = [(part, info) for part, info in found if info]
+        if len(parts) < len(found):
+            return ()
+        if len({info.digest for _, info in parts}) > 1:
+            remedy = "Make them again with `convagent index embed`."
+            raise InvalidInputError("has vectors of several models", where=str(self.directory), remedy=remedy)
+        return parts
+
+    @cached_property
     def vector_info(self) -> VectorInfo | None:
         """What the vectors are made with; None if the index has none."""
+        infos = [info for _, info in self._vector_parts]
+        return join_infos(infos, self.info.contents) if infos else None
 
-    @property
-    @abstractmethod
+    @cached_property
     def vectors(self) -> Vectors | None:
         """One row for each passage, by its number; None if the index has no vectors."""
+        return read_vectors(self._vector_parts) if self._vector_parts else None
 
-    @property
-    @abstractmethod
-    def compressed_vectors(self) -> NearestVectors | None:
+    @cached_property
+    def compressed_vectors(self) -> CompressedVectors | None:
         """What finds the nearest; None if they are not compressed. Raises `MissingError` without faiss."""
+        info = self.vector_info
+        return open_compressed_vectors(self._vector_parts) if info and info.compressed else None
 
     @abstractmethod
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
@@ -120,7 +132,7 @@ class Index(ABC):
 
     def weigh(self, parts: Iterable[WeightedText]) -> dict[str, float]:
         """The weight of each stem of some texts, as the documents' languages have them."""
-        return weight_stems(parts) if is_english(self.languages) else weight_foreign_stems(parts, self.languages)
+        return weight_stems(parts, self.languages)
 
     def to_hits(self, ranked: RankedNumbers) -> tuple[Hit, ...]:
         return separate_scores(self.get_ids([number for number, _ in ranked]), [score for _, score in ranked])
@@ -138,9 +150,6 @@ class Index(ABC):
 
     def __contains__(self, id: str) -> bool:
         return self.find(id) is not None
-
-    def get_id(self, number: int) -> str:
-        return self.get_ids([number])[0]
 
     def iterate_texts(self, numbers: range | None = None) -> Iterator[str]:
         """The searchable text of these passages, or of every one, by its number."""
@@ -175,18 +184,6 @@ class PassageIndex(Index):
                 raise ValueError("its passages are not all there")
             dates = directory / DATES_FILE
             self.dates = decode(dates.read_bytes(), dict[int, str]) if dates.exists() else {}
-
-    @cached_property
-    def vector_info(self) -> VectorInfo | None:
-        return read_vector_info(self.directory, len(self), self.info.contents)
-
-    @cached_property
-    def vectors(self) -> Vectors | None:
-        return read_vectors(self.directory, self.vector_info) if self.vector_info else None
-
-    @cached_property
-    def compressed_vectors(self) -> NearestVectors | None:
-        return open_compressed_vectors(self.directory, self.vector_info) if self.vector_info else None
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
         with _explain_damage(self.directory):

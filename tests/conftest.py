@@ -13,10 +13,9 @@ import pytest
 from hypothesis import settings
 
 from agent.chat.session import Assistant, open_assistant
-from agent.models.embedding.registry import open_embedder
 from agent.models.local.hardware import THREADS
 from agent.models.protocol import Listener, ignore_call
-from agent.models.registry import find_gguf
+from agent.models.registry import find_gguf, open_embedder
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress

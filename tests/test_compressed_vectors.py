@@ -17,11 +17,11 @@ from indexes.index_builder import build_index
 from indexes.index_vectors import compress_index, embed_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking import compressed_vectors as compressed_files
-from indexes.ranking.compressed_vectors import COMPRESSED_FILE, CompressedVectors, NearestVectors
+from indexes.ranking.compressed_vectors import COMPRESSED_FILE, CompressedVectors
 from indexes.ranking.hybrid import open_retriever, own_vectors
 from indexes.ranking.rankings import Rows
 from indexes.ranking.vectors import Vectors
-from indexes.sharding.sharded_index import ShardedVectors, open_index, verify_index
+from indexes.sharding.sharded_index import open_index, verify_index
 from schemas.errors import InvalidInputError, MissingError, UsageError
 from tests.conftest import needs_embedder, no_progress
 from tests.fuzz.byte_damage import damage_byte
@@ -88,7 +88,7 @@ def share_found(found: Sequence[object], wanted: Sequence[object]) -> float:
     return len(set(found) & set(wanted)) / len(wanted)
 
 
-def check_nearest(exact: Path, nearby: NearestVectors, k: int, rows: Rows) -> float:
+def check_nearest(exact: Path, nearby: CompressedVectors, k: int, rows: Rows) -> float:
     """The share of the nearest that are found, whose cosines must be right, in their order, and of these rows alone."""
     vectors, shares = PassageIndex(exact).vectors, []
     assert vectors is not None
@@ -137,7 +137,7 @@ def test_those_of_shards_are_searched_as_one(exact: Path, tmp_path: Path) -> Non
     embed_index(tmp_path / "index", WordVectors(), no_progress)
     assert compress_index(tmp_path / "index", no_progress).passages == PASSAGES
     nearby = own_vectors(open_index(tmp_path / "index"), WordVectors())
-    assert isinstance(nearby, ShardedVectors)
+    assert isinstance(nearby, CompressedVectors)
     assert check_nearest(exact, nearby, 50, np.arange(PASSAGES) % 5 != 0) >= 0.95
 
 

@@ -69,7 +69,7 @@ def own(tmp_path: Path, files: Mapping[str, str | bytes]) -> Path:
 
 def passages(documents: DocumentIndex) -> dict[str, Passage]:
     index = documents.index
-    return {passage.id: passage for passage in index.read([index.get_id(number) for number in range(len(index))])}
+    return {passage.id: passage for passage in index.read(index.get_ids(range(len(index))))}
 
 
 def skipped(documents: DocumentIndex) -> dict[str, str]:

@@ -22,7 +22,8 @@ is cheaper? | Is it allowed there? | Et à quelle température ? | Y cuánto cue
 En hoe lang duurt het?"""
 ALONE = """
 Who is the class teacher? | When does the car need new oil? | Why did the synchronisation break down in March? |
-Was kostet der zweite Ersatztermin? | Quando comincia il corso di nuoto dei bambini? | ¿En qué calle está la escuela de música?"""
+Was kostet der zweite Ersatztermin? | Quando comincia il corso di nuoto dei bambini? |
+¿En qué calle está la escuela de música?"""
 
 
 def test_what_leans_on_the_conversation() -> None:

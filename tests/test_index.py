@@ -12,7 +12,7 @@ import zstandard
 
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
-from indexes.index_builder import BLOCK_PASSAGES, BuildReport, build_index
+from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from schemas.records import Passage
@@ -165,9 +165,10 @@ def test_the_human_rewrite_finds_what_it_is_known_to_find(public_bed: PassageInd
 # Ids that were there before
 
 
-@pytest.mark.parametrize("place", [2, BLOCK_PASSAGES + 1])
-def test_a_build_names_the_line_of_a_duplicate_in_any_block(place: int, tmp_path: Path) -> None:
-    lines = [f'{{"id": "p{n}", "text": "Rye."}}\n' for n in range(1, 2 * BLOCK_PASSAGES + 10)]
+@pytest.mark.parametrize("place", [2, 15])
+def test_a_build_names_the_line_of_a_duplicate(place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexes.index_builder.LATEST_IDS", 4)
+    lines = [f'{{"id": "p{n}", "text": "Rye."}}\n' for n in range(1, 30)]
     lines[place - 1] = lines[0]
     path = tmp_path / "passages.jsonl"
     path.write_text("".join(lines))

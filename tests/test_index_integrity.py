@@ -43,7 +43,7 @@ def use(directory: Path) -> None:
     hits = index.search([("bread water plants cats", 1.0)], 72)
     index.read([hit.id for hit in hits])
     for number in range(len(index)):
-        index.find(index.get_id(number))
+        index.find(index.get_ids([number])[0])
 
 
 def files_of(directory: Path) -> list[str]:

@@ -8,10 +8,9 @@ import pytest
 
 from agent.models.bundled import find_bundled_gguf, requantise, requantised_path
 from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
-from agent.models.embedding.registry import open_embedder
 from agent.models.local.hardware import layers_to_offload, physical_cores, threads_to_use
 from agent.models.local.weights import describe_processor
-from agent.models.registry import open_model
+from agent.models.registry import open_embedder, open_model
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.files import hash_file
 from schemas.errors import RunError, UsageError

@@ -11,9 +11,8 @@ from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
 from agent.models.embedding.llama_cpp import LlamaCppEmbedder
 from agent.models.embedding.minilm import DIGESTS, find_bundled_weights
 from agent.models.embedding.query_encoder import open_query_encoder
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Conversation, Task
-from agent.models.registry import open_model
+from agent.models.registry import open_embedder, open_model
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.query_rewriting import complete_rewrite, compose_conversation, is_faithful, rewrite_query
 from indexes.ranking.vectors import Embedder

@@ -8,7 +8,7 @@ import pytest
 
 from agent.models.catalogue import pull_model
 from agent.models.embedding import minilm
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from schemas.errors import MissingError, RunError
 from tests.conftest import needs_embedder
 

@@ -7,7 +7,7 @@ import pytest
 
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.store import Store
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
 from indexes.documents.document_index import open_documents
 from schemas.records import Response

@@ -11,8 +11,8 @@ from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.table import list_tables
+from indexes.documents.collection import WholeDocuments
 from indexes.documents.document_index import open_documents
-from indexes.documents.whole_documents import WholeDocuments
 from indexes.passage_index import PassageIndex
 from tests.conftest import ROOT
 

@@ -24,7 +24,8 @@ from agent.tasks.touche.run import (
 from cli import app
 from indexes.corpora.args_me import find_arguments
 from indexes.passage_index import PassageIndex, build_searchable_text
-from indexes.text.analysis import extract_stems, weight_stems
+from indexes.text.analysis import extract_stems
+from indexes.text.languages import weight_stems
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 from tests.conftest import EXAMPLES
 

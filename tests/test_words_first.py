@@ -84,7 +84,10 @@ def test_the_first_question_does_not_wait_for_vectors(tmp_path: Path, counting: 
         wait_until(lambda: count_vectors(current) == 21)
         found = current.searchable.retriever.find([("bread", 1.0)], [("bread", 1.0)], 5)
         assert len(found) == 5
-    assert shown == [*(f"I search by words until all vectors are made: {done} of 21 passages" for done in (0, 21)), ""]
+    assert shown == [
+        *(f"I search by words until all vectors are made: {done} of 21 passages" for done in (0, 8, 16, 21)),
+        "",
+    ]
     assert count_vectors(open_by_words(tmp_path / "notes", counting)) == 21
 
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from agent.chat.store import ChatTurn
 from agent.turn.extractive_answer import says_not_found
-from indexes.documents.collection import Collection, name_documents
-from indexes.documents.whole_documents import has_all_words, stem_path
+from indexes.documents.collection import Collection, has_all_words, name_documents, stem_path
 from indexes.text.analysis import ENGLISH
 from indexes.text.dates import Period, find_period, to_period
 from indexes.text.sentences import split_sentences
@@ -219,7 +218,8 @@ def read_wanted(text: str, collection: Collection) -> Wanted | None:
     if not found or (found["tell"] and not found["order"]):
         return None
     sender, subject, order = (found[part] or "" for part in ("sender", "subject", "order"))
-    return Wanted(found["noun"], sender, subject, named and named.period, order, bool(found["show"] or found["have"]))
+    period = named.period if named else None
+    return Wanted(found["noun"], sender, subject, period, order, bool(found["show"] or found["have"]))
 
 
 def find_listing(utterance: str, collection: Collection) -> Wanted | None:

@@ -15,10 +15,9 @@ from typing import TypeVar
 
 from agent.chat.session import CallForwarder
 from agent.models.cancellation import find_token
-from agent.models.embedding.registry import open_embedder
 from agent.models.hub import PREFIX
 from agent.models.protocol import LanguageModel
-from agent.models.registry import open_model
+from agent.models.registry import open_embedder, open_model
 from agent.models.wrapper import ModelWrapper
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents

@@ -202,7 +202,7 @@ def _reply_type(count: int) -> Any:
 
 
 def _open_similarity() -> FindVerdicts:
-    from agent.models.embedding.registry import open_embedder
+    from agent.models.registry import open_embedder
     from indexes.index_vectors import cache_vectors
 
     embedder = open_embedder(SIMILARITY)

@@ -109,7 +109,7 @@ class Library:
     def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
         from agent.chat.opening import READING_SECONDS, open_source
         from agent.chat.session import open_collection
-        from agent.models.embedding.registry import open_embedder
+        from agent.models.registry import open_embedder
         from indexes.documents.watching import make_vectors_meanwhile, watch_documents
         from indexes.index_vectors import cache_vectors
 

@@ -262,7 +262,7 @@ class DocumentServer(MCPServer[Any]):
         """A document whole."""
 
         def read(progress: CallProgress) -> str:
-            from indexes.documents.whole_documents import WholeDocuments
+            from indexes.documents.collection import WholeDocuments
 
             collection = self._library.open_documents(progress).collection
             documents = WholeDocuments(collection.index, collection.list_numbers())

@@ -1,29 +1,36 @@
-"""Opening a model by its name. `agent/models/protocol.py` says what a model is."""
+"""Opening a model by its name: a language model (`agent/models/protocol.py` says what one is) or an embedding model
+(`indexes/ranking/vectors.py`)."""
 
 import asyncio
+import logging
 import os
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.models.hub import PREFIX, fetch
 from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 from agent.models.protocol import LanguageModel, Listener, ignore_call
+from indexes.ranking.vectors import Embedder, Read, Readout
 from indexes.storage.cache import Cache
+from indexes.storage.files import hash_file
 from schemas.addresses import is_loopback
-from schemas.errors import InvalidInputError, MissingError, UsageError
+from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
 
 MODEL_CHOICES = (
     "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.json"
 )
+PASSAGES_KEPT = 64  # a passage is read once for a question
+TURNS_KEPT = 8  # a turn is read once for its words and its vector
+EMBEDDER_CHOICES = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
 MEMORY_CACHE_BYTES = 1 << 26  # of replies, where no cache is given
 STAYS = "Nothing leaves this machine."
 STAYS_WITH_SERVER = "What you ask goes to this server and no further."
 SERVER_SCHEMES = ("http://", "https://")
-
-
 Open = Callable[[Listener], LanguageModel]
+log = logging.getLogger("convagent")
 
 
 def open_model(
@@ -68,21 +75,17 @@ def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:
     from agent.models.bundled import ADAPTERS, find_bundled_gguf, open_from_cache, requantise
     from agent.models.learned import REWRITER_BASE
     from agent.models.local.llama_cpp import decoding_settings, open_gguf
-    from indexes.storage.files import hash_file
 
-    adapters: Mapping[str, Path]
-    open_file: Callable[[Callable[[Path], LanguageModel]], LanguageModel]
     if name == "smollm2":
-        shown_name, digest, adapters = name, REWRITER_BASE, ADAPTERS
-        open_file = partial(open_from_cache, partial(requantise, find_bundled_gguf(), digest))
+        adapters, shown_name, digest = ADAPTERS, name, REWRITER_BASE
+        find_file: Callable[..., Path] = partial(requantise, find_bundled_gguf(), digest)
     else:
         path, shown_name = find_gguf_file(name, "model", MODEL_CHOICES)
-        digest, adapters = hash_file(path), {}
-        open_file = lambda load: load(path)  # noqa: E731
+        adapters, digest, find_file = {}, hash_file(path), lambda **_: path
 
     def open(listen: Listener) -> LanguageModel:
         many = threads or threads_to_use()
-        return open_file(lambda file: open_gguf(file, shown_name, digest, many, listen, adapters))
+        return open_from_cache(find_file, lambda file: open_gguf(file, shown_name, digest, many, listen, adapters))
 
     return open, decoding_settings(adapters.values())
 
@@ -102,6 +105,64 @@ def find_gguf_file(name: str, kind: str, choices: str, find_on_hub: Callable[[st
                 raise InvalidInputError("is no GGUF file", where=str(path), remedy=remedy)
         return path, path.name
     raise UsageError(f"unknown {kind} {name!r} (available: {choices})")
+
+
+def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder | None:
+    """The embedding model of that name; None for `none`. Without a name, `minilm` where it is installed.
+
+    Raises `UsageError` for an unknown name, `MissingError` for a file or package that is not there,
+    `InvalidInputError` for a file that is not an embedding GGUF.
+    """
+    if name == "none":
+        return None
+    stop_spinning_threads()
+    if name in (None, "minilm"):
+        from agent.models.embedding.minilm import find_bundled_weights
+
+        try:
+            return _open_minilm(find_bundled_weights(), threads or threads_to_use())
+        except MissingError as error:
+            if name is not None:
+                raise
+            log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
+            return None
+    path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
+    from agent.models.embedding import llama_cpp
+
+    return llama_cpp.open_gguf(path, name=shown_name, digest=hash_file(path), threads=threads or threads_to_use())
+
+
+def _open_minilm(weights: Path, threads: int) -> Embedder:
+    """The bundled model, with what it was taught over these weights: each opened when it is first needed."""
+    from agent.models.bundled import open_from_cache
+    from agent.models.embedding.llama_cpp import open_gguf
+    from agent.models.embedding.minilm import convert_to_gguf
+    from agent.models.embedding.query_encoder import open_query_encoder
+    from agent.models.embedding.reader import open_reader
+    from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
+
+    embedder = open_from_cache(
+        partial(convert_to_gguf, weights, DIGEST),
+        lambda path: open_gguf(path, name="minilm", digest=DIGEST, threads=threads),
+    )
+    open_encoder = cache(partial(open_query_encoder, weights, DIGEST, threads))
+
+    @cache
+    def find_reader() -> Read | None:
+        """None where it cannot be opened, which is said once: answers are chosen as without it."""
+        try:
+            return open_reader(weights, DIGEST, threads).read
+        except ConvagentError as error:
+            log.warning("Answers are chosen without the reader: %s", error)
+            return None
+
+    @lru_cache(maxsize=PASSAGES_KEPT)
+    def read_once(question: str, passage: str) -> Sequence[Readout]:
+        read = find_reader()
+        return read(question, passage) if read else ()
+
+    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder().encode(text))
+    return replace(embedder, encode_turn=encode_turn, read=read_once)
 
 
 def is_server_address(name: str) -> bool:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import prompts
 from agent.flow import Tools, answer_topic
-from agent.models.embedding.registry import open_embedder
 from agent.models.learned import QUERY_ENCODER, READER, hash_learned
 from agent.models.no_model import NoModel
-from agent.models.registry import open_model
+from agent.models.registry import open_embedder, open_model
 from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.trace import TraceLine, WorkerDescription
 from indexes.index_vectors import cache_vectors

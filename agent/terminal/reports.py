@@ -53,7 +53,7 @@ def show_embedding_done(passages: int, path: Path) -> None:
 
 def show_compressed_vectors(info: "VectorInfo", path: Path) -> None:
     """What the compressed vectors of an index take of memory."""
-    size = info.compressed.bytes if info.compressed else 0
+    size = info.compressed.file.bytes if info.compressed else 0
     log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, size / info.passages, size / 1e6)
 
 
@@ -72,7 +72,7 @@ def show_index(index: "Index", path: Path) -> None:
         "made by": f"{info.made_by} in {info.seconds} s",
     }
     if vectors:  # in memory, to search by meaning
-        size = compressed.bytes if compressed else 4 * vectors.size * vectors.passages
+        size = compressed.file.bytes if compressed else 4 * vectors.size * vectors.passages
         rows["vectors"] += f", {size / 1e6:,.1f} MB in memory" + (f" ({compressed.recipe})" if compressed else "")
     for name, value in rows.items():
         typer.echo(f"{name:10}{value}")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from indexes.documents.whole_documents import stem_path
+from indexes.documents.collection import stem_path
 from indexes.words import list_words, load_words
 from schemas.records import Message, Response, Sentence
 

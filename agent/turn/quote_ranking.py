@@ -17,8 +17,8 @@ from agent.turn.quotes import Quote
 from agent.turn.reading import read_quotes
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Embedder, Vectors, combine_vectors
-from indexes.text.analysis import ENGLISH, WeightedText
-from indexes.text.languages import find_question_language
+from indexes.text.analysis import ENGLISH
+from indexes.text.languages import WeightedText, find_question_language
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 

@@ -10,12 +10,13 @@ from langchain_core.tools import BaseTool, InjectedToolArg
 from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
-from agent.models.embedding.registry import open_embedder
 from agent.models.protocol import Listener, ignore_call
+from agent.models.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.sharding.sharded_index import open_index
-from indexes.text.analysis import WeightedText, extract_stems
+from indexes.text.analysis import extract_stems
+from indexes.text.languages import WeightedText
 from schemas.records import Call, Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
 

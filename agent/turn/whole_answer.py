@@ -13,7 +13,7 @@ from agent.turn.extractive_answer import LengthLimit
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.table import find_tables
-from indexes.documents.whole_documents import WholeDocuments, has_all_words, stem_path
+from indexes.documents.collection import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit

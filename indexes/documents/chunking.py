@@ -6,10 +6,11 @@ A short section is joined to the one after it, and its heading goes into the tex
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import takewhile
 
+from indexes.documents.passage_ids import escape_place
 from indexes.text.sentences import split_sentences
 from schemas.records import Mark
 
@@ -19,6 +20,7 @@ CHARACTERS_PER_WORD = 10  # that count as a word where words are longer or have 
 MAX_SENTENCE_CHARACTERS = 600  # a longer sentence is cut between words, or within one
 MAX_LABEL_CHARACTERS = 200  # of a title, a heading or a column's name, each of which stands with many passages
 MAX_SPLITTABLE_CHARACTERS = 100_000  # a longer paragraph is not split into sentences
+NOTES = "Notes"  # the heading of footnotes and endnotes, which come last, and of a speaker's notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,8 @@ def _split_block(block: Block) -> Iterator[_Piece]:
         return
     parts = _cut_block(block, whole)
     for number, (text, first, last) in enumerate(_locate_parts(parts, block.lines)):
-        line = (Line(first, text),)
-        if number == 0:
-            yield _Piece(text, block.heading_line or first, last, headings, "\n", line)
-        else:
-            yield _Piece(text, first, last, headings, glue, line)
+        start, before = (first, glue) if number else (block.heading_line or first, "\n")
+        yield _Piece(text, start, last, headings, before, (Line(first, text),))
 
 
 def _cut_block(block: Block, whole: str) -> list[str]:
@@ -172,3 +171,23 @@ def _mark_lines(piece: _Piece, first: int, start: int, shared: int) -> Iterator[
 def _find_common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(heading for heading, _ in same)
+
+
+def chunk_sections(blocks: Iterable[Block], unheaded: str = "") -> Iterator[Chunk]:
+    """The passages of a document that has no lines or pages to name.
+
+    A place is the last heading above the passage's start, else `unheaded`, or `paragraphs3-7`.
+    """
+    numbered = [
+        replace(block, lines=tuple(replace(line, number=number) for line in block.lines), heading_line=0)
+        for number, block in enumerate(blocks, start=1)
+    ]
+
+    def name_place(numbers: str) -> str:
+        headings = numbered[int(numbers.partition("-")[0]) - 1].headings
+        paragraphs = f"paragraph{'s' if '-' in numbers else ''}{numbers}"
+        return (escape_place(headings[-1]) if headings else "") or unheaded or paragraphs
+
+    for chunk in chunk_blocks(numbered):
+        marks = tuple(replace(mark, place=name_place(mark.place)) for mark in chunk.marks)
+        yield replace(chunk, place=name_place(chunk.place), marks=marks)

@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from stat import S_ISDIR, S_ISLNK
+from stat import S_ISDIR
 
 from indexes.documents.isolation.process import ReadingProcess
-from indexes.documents.parse_cache import CachedCorpus, CachedFile, ParseCache
+from indexes.documents.parse_cache import CachedCorpus, ParseCache
 from indexes.documents.passage_ids import escape_name
 from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
-from indexes.documents.reading import read_contents, read_stamp
+from indexes.documents.reading import FileVersion, read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
 from indexes.passage_index import PassageIndex
@@ -50,7 +50,8 @@ def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
     Raises `MissingError` where there is no such folder or file, `InvalidInputError` for a file that is no document.
     """
     if folder.is_dir():
-        walk = _Walk(folder.resolve(), follow_links, {_identify_folder(folder)})
+        root = folder.stat()
+        walk = _Walk(folder.resolve(), follow_links, {(root.st_dev, root.st_ino)})
         found = list(walk.list_below(folder, ""))
         names = tuple(sorted(name for name, reason in found if not reason))
         skipped = [Problem(escape_name(name), reason) for name, reason in found if reason]
@@ -62,9 +63,8 @@ def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
     if not folder.exists():
         raise MissingError("no such folder or file", where=str(folder))
     if not has_reader(folder):
-        raise InvalidInputError(
-            "is no document that can be read", where=str(folder), remedy=f"Expected {EXPECTED_SUFFIXES}."
-        )
+        remedy = f"Expected {EXPECTED_SUFFIXES}."
+        raise InvalidInputError("is no document that can be read", where=str(folder), remedy=remedy)
     return Listing(folder.parent, (folder.name,), ())
 
 
@@ -89,29 +89,22 @@ class _Walk:
 
     def _list_entry(self, path: Path, name: str) -> Iterator[tuple[str, str]]:
         try:
-            mode = path.lstat().st_mode
-            if S_ISLNK(mode):
-                if not path.exists():
-                    yield name, "is a link to nothing"
-                    return
-                if not self.follow_links and not path.resolve().is_relative_to(self.root):
-                    self.left_out.append(name)
-                    return
-                mode = path.stat().st_mode
-            identity = _identify_folder(path) if S_ISDIR(mode) else (0, 0)
+            is_link = path.is_symlink()
+            if is_link and not path.exists():
+                yield name, "is a link to nothing"
+                return
+            leads_out = is_link and not path.resolve().is_relative_to(self.root)
+            found = path.stat()
         except (OSError, RuntimeError) as error:  # of a loop of links
             yield name, f"cannot be read ({getattr(error, 'strerror', error)})"
             return
-        if not S_ISDIR(mode):
+        if leads_out and not self.follow_links:
+            self.left_out.append(name)
+        elif not S_ISDIR(found.st_mode):
             yield name, "" if has_reader(path) else f"is of no kind that can be read ({EXPECTED_SUFFIXES})"
-        elif identity not in self.seen:
+        elif (identity := (found.st_dev, found.st_ino)) not in self.seen:
             self.seen.add(identity)
             yield from self.list_below(path, name)
-
-
-def _identify_folder(folder: Path) -> tuple[int, int]:
-    status = folder.stat()
-    return status.st_dev, status.st_ino
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +216,7 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
     )
 
 
-def _is_unchanged(path: Path, cached: CachedFile | None) -> bool:
+def _is_unchanged(path: Path, cached: FileVersion | None) -> bool:
     """Whether a file is as it was, by its stamp. Raises `MissingError` where it is gone."""
     return cached is not None and cached.is_settled and read_stamp(path) == cached.stamp
 
@@ -236,7 +229,7 @@ def _read_time(path: Path) -> float:
 
 
 def _update_file(
-    parse_cache: ParseCache, reader: ReadingProcess, name: str, path: Path, cached: CachedFile | None
+    parse_cache: ParseCache, reader: ReadingProcess, name: str, path: Path, cached: FileVersion | None
 ) -> tuple[str, ...] | None:
     """Read a file into the cache and return the notes on it; None if it did not change.
 
@@ -244,13 +237,12 @@ def _update_file(
     """
     if _is_unchanged(path, cached):
         return None
-    contents = read_contents(path)
-    version = CachedFile(contents.stamp, contents.digest, contents.is_settled)
-    if cached and contents.digest == cached.digest:
+    version, data, has_changed = read_contents(path)
+    if cached and version.digest == cached.digest:
         parse_cache.update_stamp(name, version)
         return None
-    parsed = reader.parse_document(path, name, contents.data)
-    if contents.changed:
+    parsed = reader.parse_document(path, name, data)
+    if has_changed:
         parsed = replace(parsed, notes=(*parsed.notes, "changed while it was read; it will be read again"))
     parse_cache.save_file(name, version, parsed)
     return parsed.notes

@@ -8,7 +8,6 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.metadata import version as find_version
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import msgspec
 
 from indexes.corpora.corpus import Corpus, Item
 from indexes.documents.formats.images import is_ocr_installed
-from indexes.documents.reading import FileStamp, ParsedDocument
+from indexes.documents.reading import FileVersion, ParsedDocument
 from indexes.storage.cache import open_database
 from indexes.storage.directories import make_private_directory, make_private_file
 from indexes.text.analysis import ANALYZER
@@ -28,13 +27,6 @@ _TABLE = (
     "CREATE TABLE files (name TEXT PRIMARY KEY, version BLOB, digest TEXT, reason TEXT, incomplete_by TEXT, "
     "language TEXT, parsed BLOB)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CachedFile:
-    stamp: FileStamp
-    digest: str  # SHA-256 of its bytes
-    is_settled: bool = True  # whether the same stamp means the same bytes; else the digest is compared
 
 
 class ParseCache:
@@ -62,17 +54,17 @@ class ParseCache:
         if isinstance(error, sqlite3.Error | UnicodeDecodeError):
             raise _unusable_error(self.path, error) from error
 
-    def list_files(self) -> dict[str, CachedFile]:
+    def list_files(self) -> dict[str, FileVersion]:
         rows = self._database.execute("SELECT name, version FROM files ORDER BY name")
-        return {name: msgspec.json.decode(version, type=CachedFile) for name, version in rows}
+        return {name: msgspec.json.decode(version, type=FileVersion) for name, version in rows}
 
-    def save_file(self, name: str, version: CachedFile, parsed: ParsedDocument) -> None:
+    def save_file(self, name: str, version: FileVersion, parsed: ParsedDocument) -> None:
         incomplete_by = describe_readers() if parsed.broke_reader or parsed.lacks_ocr else ""
         found = (parsed.reason, incomplete_by, parsed.language, msgspec.json.encode(parsed))
         row = (name, msgspec.json.encode(version), version.digest, *found)
         self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def update_stamp(self, name: str, version: CachedFile) -> None:
+    def update_stamp(self, name: str, version: FileVersion) -> None:
         """Note that a file was written again with the same bytes, or is known to have them."""
         self._database.execute("UPDATE files SET version = ? WHERE name = ?", (msgspec.json.encode(version), name))
 

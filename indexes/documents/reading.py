@@ -37,21 +37,14 @@ class FileStamp:
     ctime_ns: int  # of the last change to bytes, name or owner; programs cannot set it
     inode: int
 
-    def is_settled(self, now_ns: int) -> bool:
-        """Whether a later change would show: clocks of file systems are coarse, so not right after a change."""
-        return max(self.mtime_ns, self.ctime_ns) < now_ns - SETTLED_NS
-
 
 @dataclass(frozen=True, slots=True)
-class FileContents:
-    stamp: FileStamp
-    data: bytes
-    changed: bool  # whether the file changed while it was read
-    is_settled: bool  # whether the stamp will show any later change
+class FileVersion:
+    """A file as it was read."""
 
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+    stamp: FileStamp
+    digest: str  # SHA-256 of its bytes
+    is_settled: bool  # whether the same stamp means the same bytes: clocks are coarse, so not right after a change
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +70,8 @@ def read_stamp(path: Path) -> FileStamp:
         raise _unreadable_error(error) from error
 
 
-def read_contents(path: Path) -> FileContents:
-    """A document's bytes.
+def read_contents(path: Path) -> tuple[FileVersion, bytes, bool]:
+    """A document's version and bytes, and whether it changed while it was read.
 
     Raises `MissingError` for a file that is not there or cannot be read, and `InvalidInputError` for one that is no
     plain file, or larger than its reader allows (then nothing is read of it). Neither says where.
@@ -87,8 +80,8 @@ def read_contents(path: Path) -> FileContents:
     try:
         _require_plain_file(path.stat())  # before it is opened: a device might do something
         now = time.time_ns()
-        no_waiting = getattr(os, "O_NONBLOCK", 0)  # it may have become a pipe meanwhile
-        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | no_waiting)) as file:
+        # without waiting: it may have become a pipe meanwhile
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
             found = os.fstat(file.fileno())
             _require_plain_file(found)
             before = _to_stamp(found)
@@ -98,7 +91,8 @@ def read_contents(path: Path) -> FileContents:
         raise _unreadable_error(error) from error
     if max(before.size, len(data)) > most:
         raise InvalidInputError(f"is larger than {most // 1_000_000} MB; cut it into several files to have it read")
-    return FileContents(before, data, before != after, before.is_settled(now))
+    is_settled = max(before.mtime_ns, before.ctime_ns) < now - SETTLED_NS
+    return FileVersion(before, hashlib.sha256(data).hexdigest(), is_settled), data, before != after
 
 
 def _require_plain_file(found: os.stat_result) -> None:

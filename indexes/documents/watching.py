@@ -8,7 +8,7 @@ by words.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from indexes.documents.readers import has_reader
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
-from indexes.ranking.vectors import Embedder, Vectors, WrappedEmbedder
+from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, list_with_limit
 from schemas.records import Plan, Problem
@@ -35,7 +35,6 @@ POLL_SECONDS = 2.0  # between two looks at a folder whose changes are not report
 LISTED = 3  # files of a kind that are named in one message
 NETWORK_FILE_SYSTEMS = {"9p", "afpfs", "afs", "ceph", "cifs", "drvfs", "nfs", "nfs4", "smb2", "smb3", "smbfs"}
 NETWORK_FILE_SYSTEMS |= {"glusterfs", "lustre", "vboxsf", "virtiofs", "webdav"}
-TEXTS_AT_ONCE = 8  # embedded before it is looked whether somebody asks: a few tenths of a second
 WAIT_SECONDS = 0.2  # for somebody's answer, before it is looked whether the program ends
 Listener = Callable[[str], object]
 log = logging.getLogger("convagent")
@@ -134,21 +133,6 @@ class CurrentCollection:
         return SearchableCollection(collection, retriever, lacks_vectors)
 
 
-class _PausingEmbedder(WrappedEmbedder):
-    """An embedding model that calls `pause` between a few texts and the next."""
-
-    def __init__(self, embedder: Embedder, pause: Callable[[], None]) -> None:
-        super().__init__(embedder)
-        self._pause = pause
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        rows = [np.zeros((0, self.size), dtype=np.float32)]
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            self._pause()
-            rows.append(self.wrapped.embed(texts[start : start + TEXTS_AT_ONCE]))
-        return np.concatenate(rows)
-
-
 @contextmanager
 def make_vectors_meanwhile(current: CurrentCollection, embedder: Embedder | None) -> Iterator["VectorMaker | None"]:
     """Make the vectors that current collections lack, until the block ends."""
@@ -194,9 +178,18 @@ class VectorMaker:
     def _make_vectors(self, collection: Collection) -> None:
         """Embed a collection, and let the next question be asked by meaning, too. What goes wrong is told."""
         directory = collection.index.directory
+
+        @contextmanager
+        def show_and_wait(_stage: str, total: int) -> Iterator[Callable[[int], None]]:
+            def tick(done: int) -> None:
+                self.current.show_progress(f"I search by words until all vectors are made: {done} of {total} passages")
+                self._wait_for_quiet(collection)
+
+            tick(0)
+            yield tick
+
         try:
-            pausing = _PausingEmbedder(self.embedder, lambda: self._wait_for_quiet(collection))
-            if not embed_index(directory, pausing, self._show_progress, MAX_UNASKED):
+            if not embed_index(directory, self.embedder, show_and_wait, MAX_UNASKED):
                 self._wait_for_quiet(collection)  # too many: those that are found get theirs then
             embedded = replace(collection, index=PassageIndex(directory))
         except _GivenUpError:
@@ -216,14 +209,6 @@ class VectorMaker:
             pass
         if self.ended.is_set() or self.current.collection is not collection:
             raise _GivenUpError
-
-    @contextmanager
-    def _show_progress(self, _stage: str, total: int) -> Iterator[Callable[[int], None]]:
-        def tick(done: int) -> None:
-            self.current.show_progress(f"I search by words until all vectors are made: {done} of {total} passages")
-
-        tick(0)
-        yield tick
 
 
 @contextmanager
@@ -264,18 +249,15 @@ class DocumentWatcher:
         """Watch until `ended` is set; by polling where nothing else can be had, which is said once."""
         self.has_ended = False
         try:
-            self._watch()
+            reason = explain_polling(self._folder) or self.follow_until_ended(polling=False)
+            if reason:
+                self.current.tell(f"{reason}: I look for changed documents every {POLL_SECONDS:.0f} seconds.")
+                reason = self.follow_until_ended(polling=True)
+            if reason:
+                self.refresh()  # at the start not all may have been read
+                self.current.tell(f"{reason}: I notice changed documents only when I am started again.")
         finally:
             self.has_ended = True
-
-    def _watch(self) -> None:
-        reason = explain_polling(self._folder) or self.follow_until_ended(polling=False)
-        if reason:
-            self.current.tell(f"{reason}: I look for changed documents every {POLL_SECONDS:.0f} seconds.")
-            reason = self.follow_until_ended(polling=True)
-        if reason:
-            self.refresh()  # at the start not all may have been read
-            self.current.tell(f"{reason}: I notice changed documents only when I am started again.")
 
     def follow_until_ended(self, *, polling: bool) -> str:
         """Follow the folder, also where it goes away and comes back. Why that fails; "" once `ended` is set."""

@@ -8,10 +8,10 @@ imported here and nowhere else, when it is used.
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +22,14 @@ from indexes.ranking.vectors import (
     CompressedInfo,
     StoredVectors,
     VectorInfo,
+    VectorPart,
     Vectors,
     read_checked_rows,
     seal_info,
 )
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.files import explain_failed_writing, write_json_atomically
-from indexes.storage.manifest import hash_contents
+from indexes.storage.manifest import compare_file, record_file
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 
 COMPRESSED_FILE = "vectors.faiss"
@@ -64,8 +65,7 @@ def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callab
     try:
         with explain_failed_writing(directory):
             write_file_atomically(path, lambda temporary: faiss.write_index(index, str(temporary)))
-            made_by = f"faiss {faiss.__version__}"
-            compressed = CompressedInfo(recipe, path.stat().st_size, hash_contents(path), made_by)
+            compressed = CompressedInfo(recipe, record_file(path), f"faiss {faiss.__version__}")
             write_json_atomically(directory / VECTOR_INFO_FILE, seal_info(replace(info, compressed=compressed)))
     except RuntimeError as error:  # faiss's
         raise RunError(f"could not be written ({error})", where=str(directory), remedy="Is the disk full?") from error
@@ -73,76 +73,78 @@ def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callab
 
 def check_compressed_vectors(directory: Path, compressed: CompressedInfo) -> None:
     """Compare the file with its checksum. Raises `InvalidInputError`."""
-    path = directory / COMPRESSED_FILE
-    try:
-        if (path.stat().st_size, hash_contents(path)) != (compressed.bytes, compressed.blake2b):
-            raise _make_damage_error(directory, f"{COMPRESSED_FILE} has other contents than it was given")
-    except OSError as error:
-        raise _make_damage_error(directory, f"{COMPRESSED_FILE}: {error.strerror}") from error
-
-
-def open_compressed_vectors(directory: Path, info: VectorInfo) -> "CompressedVectors | None":
-    """The codes, read into memory, over the vectors in their file; None where these are not compressed.
-
-    Raises `InvalidInputError` where the codes are not what was written, or vectors are missing; `MissingError` without
-    faiss.
-    """
-    if info.compressed is None:
-        return None
-    faiss = _import_faiss(directory)
-    check_compressed_vectors(directory, info.compressed)  # faiss may crash on what it did not write
-    index = faiss.read_index(str(directory / COMPRESSED_FILE))
-    try:
-        vectors = np.memmap(directory / VECTORS_FILE, dtype=np.float16, mode="r").reshape(-1, info.size)
-    except (OSError, ValueError) as error:
-        raise _make_damage_error(directory, str(error)) from error
-    if len(vectors) != info.passages:
-        raise _make_damage_error(directory, f"there are {len(vectors)} vectors, not {info.passages}")
-    return CompressedVectors(directory, index, vectors)
-
-
-class NearestVectors(Protocol):
-    """Vectors that tell which are nearest, without all of them in memory: of one index, or of one in shards."""
-
-    def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
-        """The passages nearest to a vector of length 1, with their cosines; of those in `rows` only."""
-
-    def score(self, numbers: Numbers, query: Vectors) -> Vectors:
-        """The cosines of passages with a vector, by their own 16-bit vectors. Raises `InvalidInputError`."""
+    if damage := compare_file(directory / COMPRESSED_FILE, compressed.file):
+        raise _make_damage_error(directory, f"{COMPRESSED_FILE} {damage}")
 
 
 @dataclass(frozen=True, slots=True)
 class CompressedVectors:
-    """An index's codes and its vectors. For any number of threads."""
+    """The codes and vectors of an index, or of shards, which hold its passages in turn. For any number of threads."""
 
-    directory: Path
-    codes: Any  # faiss's index
-    vectors: StoredVectors  # a row a passage, by its number, in a file
+    parts: Sequence["_Part"]
 
     def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
-        if rows is not None and np.count_nonzero(rows) <= SCORED_ROWS:
-            candidates = np.flatnonzero(rows)
-        else:
-            candidates = self._find_candidates(query, max(CANDIDATES, CANDIDATES_PER_HIT * count), rows)
+        """The passages nearest to a vector of length 1, with their cosines; of those in `rows` only."""
+        every, most = len(self.parts), max(CANDIDATES, CANDIDATES_PER_HIT * count)
+        found = [
+            part.find_candidates(query, most, None if rows is None else rows[first::every]) * every + first
+            for first, part in enumerate(self.parts)
+        ]
+        candidates = np.concatenate(found)
         cosines = self.score(candidates, query)
         best = np.lexsort((candidates, -cosines))[:count]
         return candidates[best], cosines[best]
 
     def score(self, numbers: Numbers, query: Vectors) -> Vectors:
-        cosines = self.vectors[numbers].astype(np.float32) @ query
-        if not np.isfinite(cosines).all():
-            raise _make_damage_error(self.directory, "vectors hold what is no number")
-        return np.asarray(cosines)
+        """The cosines of passages with a vector, by their own 16-bit vectors. Raises `InvalidInputError`."""
+        places, owners = np.divmod(numbers, len(self.parts))
+        cosines = np.empty(len(numbers), dtype=np.float32)
+        for first, part in enumerate(self.parts):
+            own = owners == first
+            cosines[own] = part.vectors[places[own]].astype(np.float32) @ query
+            if not np.isfinite(cosines[own]).all():
+                raise _make_damage_error(part.directory, "vectors hold what is no number")
+        return cosines
 
-    def _find_candidates(self, query: Vectors, count: int, rows: Rows | None) -> Numbers:
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    directory: Path
+    codes: Any  # faiss's index
+    vectors: StoredVectors  # a row a passage, by its number, in a file
+
+    def find_candidates(self, query: Vectors, count: int, rows: Rows | None) -> Numbers:
+        """The passages that seem nearest, in the order of the file; all of `rows` where these are few."""
         import faiss
 
+        if rows is not None and np.count_nonzero(rows) <= SCORED_ROWS:
+            return np.flatnonzero(rows)
         searched = max(MIN_LISTS_SEARCHED, self.codes.nlist // LIST_SHARE)
         selector = None if rows is None else faiss.IDSelectorBitmap(np.packbits(rows, bitorder="little"))
         parameters = faiss.IVFRaBitQSearchParameters(nprobe=searched, sel=selector)
         question = np.ascontiguousarray(query[None], dtype=np.float32)
         found = self.codes.search(question, min(count, len(self.vectors)), params=parameters)[1][0]
-        return np.sort(found[found >= 0])  # in the order of the file
+        return np.sort(found[found >= 0])
+
+
+def open_compressed_vectors(parts: Sequence[VectorPart]) -> CompressedVectors:
+    """The codes of an index, read into memory, over the vectors in their files.
+
+    Raises `InvalidInputError` where the codes are not what was written, or vectors are missing; `MissingError` without
+    faiss.
+    """
+    return CompressedVectors([_open_part(directory, info) for directory, info in parts])
+
+
+def _open_part(directory: Path, info: VectorInfo) -> _Part:
+    faiss = _import_faiss(directory)
+    assert info.compressed
+    check_compressed_vectors(directory, info.compressed)  # faiss may crash on what it did not write
+    try:
+        vectors = np.memmap(directory / VECTORS_FILE, dtype=np.float16, mode="r").reshape(info.passages, info.size)
+    except (OSError, ValueError) as error:
+        raise _make_damage_error(directory, str(error)) from error
+    return _Part(directory, faiss.read_index(str(directory / COMPRESSED_FILE)), vectors)
 
 
 def _learn(faiss: Any, recipe: str, directory: Path, info: VectorInfo) -> Any:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from indexes.passage_index import Index, build_searchable_text
-from indexes.ranking.compressed_vectors import NearestVectors
+from indexes.ranking.compressed_vectors import CompressedVectors
 from indexes.ranking.rankings import RankedNumbers, Rows, sort_best_first
 from indexes.ranking.vectors import Embedder, Vectors, combine_vectors
-from indexes.text.analysis import WeightedText
+from indexes.text.languages import WeightedText
 from schemas.records import Hit, Passage, Plan
 from schemas.tuning import RetrievalTuning
 
@@ -28,7 +28,7 @@ class HybridRetriever:
 
     index: Index
     embedder: Embedder | None = None  # None: words alone
-    vectors: Vectors | NearestVectors | None = None  # a row a passage, by its number
+    vectors: Vectors | CompressedVectors | None = None  # a row a passage, by its number
     tuning: RetrievalTuning = USUAL
     rows: Rows | None = None  # the passages that are searched; None for all
 
@@ -69,7 +69,9 @@ class HybridRetriever:
         numbers = range(len(scores)) if self.rows is None else np.flatnonzero(self.rows).tolist()
         return sort_best_first((number, float(scores[number])) for number in numbers)
 
-    def _score_nearest(self, vectors: NearestVectors, shares: RankedNumbers, query: Vectors, k: int) -> RankedNumbers:
+    def _score_nearest(
+        self, vectors: CompressedVectors, shares: RankedNumbers, query: Vectors, k: int
+    ) -> RankedNumbers:
         """The first `k` are those of all passages, as far as the nearest are found: all others have a cosine alone."""
         numbers, cosines = vectors.find_nearest(query, k, self.rows)
         cosine_of = dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
@@ -99,7 +101,7 @@ def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan())
     return HybridRetriever(index, embedder, vectors, plan.tuning.retrieval)
 
 
-def own_vectors(index: Index, embedder: Embedder) -> Vectors | NearestVectors | None:
+def own_vectors(index: Index, embedder: Embedder) -> Vectors | CompressedVectors | None:
     """The vectors that an index has of this embedding model, compressed if they are so; None where it has none."""
     info = index.vector_info
     if info is None:

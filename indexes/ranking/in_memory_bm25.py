@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from indexes.text.analysis import ENGLISH, count_query_stems, extract_stems
-from indexes.text.languages import find_question_language
+from indexes.text.analysis import ENGLISH, extract_stems
+from indexes.text.languages import stem_query
 
 
 def score_by_bm25(query: str, texts: Sequence[str], languages: Sequence[str] = ()) -> list[float]:
@@ -16,15 +16,8 @@ def score_by_bm25(query: str, texts: Sequence[str], languages: Sequence[str] = (
     languages = languages or [ENGLISH] * len(texts)
     documents = [extract_stems(text, language) for text, language in zip(texts, languages, strict=True)]
     known = {word for document in documents for word in document}
-    words = [word for word in _stem_query(query, sorted(set(languages))) if word in known]
+    words = [word for word in stem_query(query, sorted(set(languages))) if word in known]
     if not words:
         return [0.0] * len(texts)
     *scores, empty_score = BM25Plus([*documents, []]).get_scores(words)
     return [float(score - empty_score) for score in scores]
-
-
-def _stem_query(query: str, languages: Sequence[str]) -> list[str]:
-    """The stems that a query's words have in these languages, as often as they occur."""
-    if set(languages) <= {ENGLISH}:
-        return extract_stems(query)
-    return list(count_query_stems(query, languages, find_question_language(query, tuple(languages))).elements())

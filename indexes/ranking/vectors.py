@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from indexes.storage.cache import Cache
+from indexes.storage.manifest import FileRecord
 from schemas.errors import InvalidInputError
+from schemas.records import IndexInfo
 from schemas.wire import decode
 
 Vectors = npt.NDArray[np.float32]  # one row for each text
@@ -59,21 +61,10 @@ Read = Callable[[str, str], Sequence[Readout]]  # of a question and a passage
 class Embedder(Protocol):
     """An embedding model. The cosine of two texts is the product of their vectors."""
 
-    @property
-    def name(self) -> str:
-        """The name it was opened by."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the weights."""
-
-    @property
-    def size(self) -> int:
-        """Numbers in a vector."""
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens that it reads of a text; what comes after them is cut off."""
+    name: str  # that it was opened by
+    digest: str  # SHA-256 of the weights
+    size: int  # numbers in a vector
+    max_tokens: int  # that it reads of a text; what comes after them is cut off
 
     @property
     def encode_turn(self) -> EncodeTurn | None:
@@ -93,8 +84,7 @@ class Embedder(Protocol):
 @dataclass(frozen=True, slots=True)
 class CompressedInfo:
     recipe: str  # what faiss calls it
-    bytes: int
-    blake2b: str
+    file: FileRecord
     made_by: str
 
 
@@ -112,6 +102,23 @@ class VectorInfo:
     seal: str = ""  # the BLAKE2 of all fields before this
 
 
+VectorPart = tuple[Path, VectorInfo]  # the directory of a passage index, and what describes its vectors
+
+
+def join_infos(infos: Sequence[VectorInfo], contents: str) -> VectorInfo:
+    """What describes the vectors of several parts together, of one model, whose passages have this digest."""
+    compressed = [info.compressed for info in infos if info.compressed]
+    record = FileRecord(sum(each.file.bytes for each in compressed), "".join(each.file.blake2b for each in compressed))
+    return replace(
+        infos[0],
+        passages=sum(info.passages for info in infos),
+        contents=contents,
+        blocks=tuple(block for info in infos for block in info.blocks),
+        compressed=replace(compressed[0], file=record) if len(compressed) == len(infos) else None,
+        seal="",
+    )
+
+
 def split_rows(passages: int) -> Sequence[range]:
     return [range(first, min(first + BLOCK_ROWS, passages)) for first in range(0, passages, BLOCK_ROWS)]
 
@@ -120,7 +127,7 @@ def seal_info(info: VectorInfo) -> VectorInfo:
     return replace(info, seal=hash_block(msgspec.json.encode(replace(info, seal=""))))
 
 
-def read_vector_info(directory: Path, passages: int, contents: str) -> VectorInfo | None:
+def read_vector_info(directory: Path, index: IndexInfo) -> VectorInfo | None:
     """What an index's vectors are made with; None if it has none.
 
     Raises `InvalidInputError` if the file is damaged, or if the vectors are not those of these passages.
@@ -133,19 +140,23 @@ def read_vector_info(directory: Path, passages: int, contents: str) -> VectorInf
         raise _make_damage_error(directory, str(error)) from error
     if info != seal_info(info):
         raise _make_damage_error(directory, f"{VECTOR_INFO_FILE} has other contents than it was given")
-    if (info.passages, info.contents) != (passages, contents):
+    if (info.passages, info.contents) != (index.passages, index.contents):
         raise _make_damage_error(directory, "they are those of other passages")
     return info
 
 
-def read_vectors(directory: Path, info: VectorInfo) -> Vectors:
-    """All vectors of an index: one row for each passage.
+def read_vectors(parts: Sequence[VectorPart]) -> Vectors:
+    """All vectors of an index: one row for each passage, which its parts hold in turn.
 
-    Raises `InvalidInputError` if some are missing, are not what was written, or are no numbers.
+    One matrix: products of the same matrix have the same bits, products of its parts need not. Raises
+    `InvalidInputError` if some are missing, are not what was written, or are no numbers.
     """
-    vectors = np.empty((info.passages, max(info.size, 0)), dtype=np.float32)
-    for first, rows in read_checked_rows(directory, info):
-        vectors[first : first + len(rows)] = rows
+    size = max(parts[0][1].size, 0)
+    vectors = np.empty((sum(info.passages for _, info in parts), size), dtype=np.float32)
+    for place, (directory, info) in enumerate(parts):
+        own = vectors[place :: len(parts)]
+        for first, rows in read_checked_rows(directory, info):
+            own[first : first + len(rows)] = rows
     return vectors
 
 
@@ -183,22 +194,14 @@ def _make_damage_error(directory: Path, what: str) -> InvalidInputError:
     return InvalidInputError(f"has damaged vectors ({what})", where=str(directory), remedy=remedy)
 
 
-class WrappedEmbedder:
-    """An embedding model in the place of another, with all that this has but `embed`."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.wrapped = embedder
-        self.name, self.digest = embedder.name, embedder.digest
-        self.size, self.max_tokens = embedder.size, embedder.max_tokens
-        self.encode_turn, self.read, self.count_tokens = embedder.encode_turn, embedder.read, embedder.count_tokens
-
-
-class VectorCache(WrappedEmbedder):
+class VectorCache:
     """An embedding model with a cache of its vectors, which come back exactly as they were computed."""
 
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
-        super().__init__(embedder)
-        self._cache = cache
+        self.wrapped, self._cache = embedder, cache
+        self.name, self.digest = embedder.name, embedder.digest
+        self.size, self.max_tokens = embedder.size, embedder.max_tokens
+        self.encode_turn, self.read, self.count_tokens = embedder.encode_turn, embedder.read, embedder.count_tokens
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import astuple, dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
 from pathlib import Path
@@ -21,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from indexes.passage_index import INFO_FILE, Index, PassageIndex, check_compatible, check_whole, read_info
-from indexes.ranking.compressed_vectors import NearestVectors, check_compressed_vectors
-from indexes.ranking.rankings import Numbers, RankedNumbers, Rows
-from indexes.ranking.vectors import VectorInfo, Vectors, check_vectors, read_vectors
+from indexes.ranking.compressed_vectors import check_compressed_vectors
+from indexes.ranking.rankings import RankedNumbers, Rows
+from indexes.ranking.vectors import check_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.storage.manifest import read_manifest
+from indexes.storage.manifest import FileRecord, read_manifest
 from indexes.text.analysis import list_languages
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import IndexInfo, Passage
@@ -190,74 +189,10 @@ class ShardedIndex(Index):
         replies = {shard: iter(ids) for shard, ids in self._shards.ask("get_ids", asked).items()}
         return [next(replies[shard]) for shard in shards.tolist()]
 
-    @cached_property
-    def _vector_infos(self) -> list[VectorInfo | None]:
-        return self._ask_all("vector_info")
-
-    @cached_property
-    def vector_info(self) -> VectorInfo | None:
-        infos = [info for info in self._vector_infos if info]
-        if len(infos) < self._every:
-            return None
-        if any(info.digest != infos[0].digest for info in infos):
-            remedy = "Make them again with `convagent index embed`."
-            raise InvalidInputError("has vectors of several models", where=str(self.directory), remedy=remedy)
-        blocks = tuple(block for info in infos for block in info.blocks)
-        parts = [info.compressed for info in infos if info.compressed]
-        compressed = None
-        if len(parts) == self._every:
-            checksums = "".join(part.blake2b for part in parts)
-            compressed = replace(parts[0], bytes=sum(part.bytes for part in parts), blake2b=checksums)
-        joined = replace(infos[0], passages=len(self), contents=self.info.contents)
-        return replace(joined, blocks=blocks, compressed=compressed, seal="")
-
-    @cached_property
-    def vectors(self) -> Vectors | None:
-        """All rows in one matrix: products of the same matrix have the same bits, products of its parts need not."""
-        if self.vector_info is None:
-            return None
-        vectors = np.empty((len(self), self.vector_info.size), dtype=np.float32)
-        for shard, info in enumerate(self._vector_infos):
-            assert info is not None
-            vectors[shard :: self._every] = read_vectors(self.part_directories[shard], info)
-        return vectors
-
-    @cached_property
-    def compressed_vectors(self) -> NearestVectors | None:
-        if self.vector_info is None or self.vector_info.compressed is None:
-            return None
-        opened = [PassageIndex(directory).compressed_vectors for directory in self.part_directories]
-        return ShardedVectors(tuple(vectors for vectors in opened if vectors))
-
 
 def _compute_idf(passages_with: npt.NDArray[np.float64], passages: int) -> npt.NDArray[np.float64]:
     """As BM25 has it in Tantivy."""
     return np.log1p((passages - passages_with + 0.5) / (passages_with + 0.5))
-
-
-@dataclass(frozen=True, slots=True)
-class ShardedVectors:
-    """The compressed vectors of shards, searched as those of one index (`NearestVectors`)."""
-
-    shards: tuple[NearestVectors, ...]
-
-    def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
-        every = len(self.shards)
-        found = [
-            shard.find_nearest(query, count, None if rows is None else rows[first::every])
-            for first, shard in enumerate(self.shards)
-        ]
-        numbers = np.concatenate([places * every + first for first, (places, _) in enumerate(found)])
-        cosines = np.concatenate([cosines for _, cosines in found])
-        best = np.lexsort((numbers, -cosines))[:count]
-        return numbers[best], cosines[best]
-
-    def score(self, numbers: Numbers, query: Vectors) -> Vectors:
-        places, owners = np.divmod(numbers, len(self.shards))
-        cosines = np.empty(len(numbers), dtype=np.float32)
-        for first, shard in enumerate(self.shards):
-            cosines[owners == first] = shard.score(places[owners == first], query)
-        return cosines
 
 
 def open_index(directory: Path, connect: Connect = ShardsHere) -> Index:
@@ -282,18 +217,15 @@ def verify_index(directory: Path) -> Verification:
 
     Raises `InvalidInputError` with the files that are damaged.
     """
+    records: list[FileRecord] = []
     with closing(open_index(directory)) as index:
-        parts = [_verify_passage_index(PassageIndex(part)) for part in index.part_directories]
-    return Verification(*(sum(counts) for counts in zip(*map(astuple, parts), strict=True)))
-
-
-def _verify_passage_index(index: PassageIndex) -> Verification:
-    check_whole(index.directory, thorough=True)
-    compressed = index.vector_info.compressed if index.vector_info else None
-    if index.vector_info:
-        check_vectors(index.directory, index.vector_info)
-    if compressed:
-        check_compressed_vectors(index.directory, compressed)
-    records = read_manifest(index.directory).values()
-    vectors = index.vector_info.passages if index.vector_info else 0
-    return Verification(len(records), sum(record.bytes for record in records), len(index), vectors, bool(compressed))
+        for part in map(PassageIndex, index.part_directories):
+            check_whole(part.directory, thorough=True)
+            records += read_manifest(part.directory).values()
+            if info := part.vector_info:
+                check_vectors(part.directory, info)
+                if info.compressed:
+                    check_compressed_vectors(part.directory, info.compressed)
+        size, info = sum(record.bytes for record in records), index.vector_info
+        vectors, compressed = (info.passages, bool(info.compressed)) if info else (0, False)
+        return Verification(len(records), size, len(index), vectors, compressed)

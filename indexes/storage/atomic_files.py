@@ -6,12 +6,11 @@ clears it away. (A process id in the name would not do: in another container, or
 directory, that id is somebody else's.)
 """
 
-import errno
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -54,26 +53,19 @@ def resolve_replaced(target: Path) -> Path:
 
 def sync_to_disk(path: Path) -> None:
     """Hand a file, or the names in a directory, to the disk: a rename is safe only when both were."""
-    try:
+    with suppress(OSError) if path.is_dir() else nullcontext():  # some file systems cannot for directories
         descriptor = os.open(path, os.O_RDONLY)
-    except OSError:  # a directory where these cannot be opened, as on Windows
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        if not path.is_dir():  # some file systems cannot for directories
-            raise
-    finally:
-        os.close(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def lock_descriptor(descriptor: int, *, wait: bool) -> bool:
     """Lock an open file or directory itself, until it is closed or its process ends. False where another holds it.
 
-    Raises `OSError` where there are no such locks; on Windows they would shut out our own writing by another name.
+    Raises `OSError` where there are no such locks.
     """
-    if os.name == "nt":
-        raise OSError(errno.ENOSYS, "no locks that others can write past")
     import filelock
 
     return filelock.lock_descriptor(descriptor, blocking=wait)

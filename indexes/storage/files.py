@@ -94,9 +94,9 @@ def map_file(path: Path) -> memoryview:
     return memoryview(utf8(data, str(path)))
 
 
-def hash_file(path: Path) -> str:
+def hash_file(path: Path, algorithm: str = "sha256") -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 @contextmanager

@@ -4,13 +4,13 @@ Sizes are compared whenever the directory is opened, which takes no time, and so
 a large one are compared where that is asked for.
 """
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from indexes.storage.files import hash_file
 from schemas.wire import decode
 
 MANIFEST_FILE = "convagent-manifest.json"
@@ -27,8 +27,12 @@ class FileRecord:
 def write_manifest(directory: Path) -> None:
     """Record all files of a directory as they are now. Raises `OSError` where that fails."""
     paths = sorted(path for path in directory.iterdir() if path.is_file() and path.suffix != LOCK_SUFFIX)
-    files = {path.name: FileRecord(path.stat().st_size, hash_contents(path)) for path in paths}
+    files = {path.name: record_file(path) for path in paths}
     (directory / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(files)))
+
+
+def record_file(path: Path) -> FileRecord:
+    return FileRecord(path.stat().st_size, hash_file(path, "blake2b"))
 
 
 def read_manifest(directory: Path) -> dict[str, FileRecord]:
@@ -47,21 +51,17 @@ def find_damage(directory: Path, *, thorough: bool) -> Iterator[str]:
         return
     thorough = thorough or sum(record.bytes for record in files.values()) <= SMALL_BYTES
     for name, record in files.items():
-        if what := _compare_file(directory / name, record, thorough=thorough):
+        if what := compare_file(directory / name, record, thorough=thorough):
             yield f"{name} {what}"
 
 
-def hash_contents(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
-
-
-def _compare_file(path: Path, record: FileRecord, *, thorough: bool) -> str:
+def compare_file(path: Path, record: FileRecord, *, thorough: bool = True) -> str:
+    """What is wrong with a file, by its size and, where it is to be thorough, its contents; "" where nothing is."""
     try:
         size = path.stat().st_size
         if size != record.bytes:
             return f"has {size} bytes, not {record.bytes}"
-        return "has other contents than it was given" if thorough and hash_contents(path) != record.blake2b else ""
+        return "has other contents than it was given" if thorough and record_file(path) != record else ""
     except FileNotFoundError:
         return "is not there"
     except OSError as error:

@@ -128,15 +128,3 @@ def load_stop_words(language: str = "en") -> frozenset[str]:
 
 def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
-
-
-WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
-
-
-def weight_stems(parts: Iterable[WeightedText]) -> dict[str, float]:
-    """The weight of each stem of some texts. A stem that occurs twice counts twice."""
-    weights: dict[str, float] = {}
-    for text, weight in parts:
-        for stem in extract_stems(text):
-            weights[stem] = weights.get(stem, 0.0) + weight
-    return weights

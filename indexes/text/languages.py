@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from indexes.text.analysis import ENGLISH, SNOWBALL, WeightedText, count_query_stems, load_stop_words, word_set
+from indexes.text.analysis import ENGLISH, SNOWBALL, count_query_stems, extract_stems, load_stop_words, word_set
 
-WITHOUT_STEMMER = word_set("ja ko zh bg cs et fa he hi hr id lt lv pl sk sl th uk vi")
-KNOWN = frozenset(SNOWBALL) | WITHOUT_STEMMER
+KNOWN = frozenset(SNOWBALL) | word_set("ja ko zh bg cs et fa he hi hr id lt lv pl sk sl th uk vi")
 ASKED_IN = ("en", "de", "fr", "es", "it", "nl", "pt")  # that a question is told by, beside those of the documents
 SAMPLE_CHARACTERS = 5000  # of a document, that its language is told by
 MIN_ENGLISH_WORDS = 3  # stop words, from which a text is English without a look at the model
@@ -121,9 +120,20 @@ def _load_identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def weight_foreign_stems(parts: Iterable[WeightedText], languages: Sequence[str]) -> dict[str, float]:
+def stem_query(text: str, languages: Sequence[str]) -> list[str]:
+    """The stems of a query as documents of these languages have them, as often as they occur."""
+    if set(languages) <= {ENGLISH}:
+        return extract_stems(text)
+    return [*count_query_stems(text, languages, find_question_language(text, tuple(languages))).elements()]
+
+
+WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
+
+
+def weight_stems(parts: Iterable[WeightedText], languages: Sequence[str] = (ENGLISH,)) -> dict[str, float]:
+    """The weight of each stem of some texts. A stem that occurs twice counts twice."""
     weights: dict[str, float] = {}
     for text, weight in parts:
-        for stem, count in count_query_stems(text, languages, find_question_language(text, tuple(languages))).items():
-            weights[stem] = weights.get(stem, 0.0) + count * weight
+        for stem in stem_query(text, languages):
+            weights[stem] = weights.get(stem, 0.0) + weight
     return weights

@@ -59,7 +59,7 @@ class LlamaCppEncoder:
             raise InvalidInputError("the embedding model could not read a text", where=self.name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LlamaCppEmbedder:
     """Texts to unit vectors. Opened by `open_embedder`; LangChain calls a tool from threads of its own."""
 

@@ -9,7 +9,7 @@ whole blocks only, so a token is always computed in the same batch shape, whatev
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import llama_cpp
@@ -36,38 +36,29 @@ class TokenUsage:
     written: int = 0
 
 
-@dataclass(slots=True)
 class KvCache:
     """One context of a loaded model. Not for several threads at once."""
 
-    model: Any  # llama_model_p
-    size: int  # tokens
-    threads: int
-    adapter: Any = None  # llama_adapter_lora_p, always on
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    _tokens: list[int] = field(default_factory=list, init=False)  # what was read into sequence 0
-    _context: Any = field(default=None, init=False)
-    _batch: Any = field(default=None, init=False)
-    _memory: Any = field(default=None, init=False)
-    _vocab_size: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
-        require_memory(_context_bytes(self.model, self.size))
+    def __init__(self, model: Any, size: int, threads: int, adapter: Any = None) -> None:
+        """Of so many tokens for a `llama_model_p`; a `llama_adapter_lora_p` is always on."""
+        self.size, self.threads, self.usage = size, threads, TokenUsage()
+        self._tokens: list[int] = []  # what was read into sequence 0
+        require_memory(_context_bytes(model, size))
         params = llama_cpp.llama_context_default_params()
-        params.n_ctx, params.n_batch, params.n_ubatch = self.size, BATCH, BATCH
+        params.n_ctx, params.n_batch, params.n_ubatch = size, BATCH, BATCH
         params.n_seq_max, params.kv_unified = SEQUENCES + 1, True
-        params.n_threads = params.n_threads_batch = self.threads
+        params.n_threads = params.n_threads_batch = threads
         params.flash_attn_type = int(FLASH_ATTENTION)  # LLAMA_FLASH_ATTN_TYPE_DISABLED is 0, _ENABLED 1
         params.no_perf = True
-        self._context = llama_cpp.llama_init_from_model(self.model, params)
+        self._context: Any = llama_cpp.llama_init_from_model(model, params)
         if not self._context:
-            raise RunError(f"llama.cpp could not make a context of {self.size} tokens", remedy="Use a smaller one.")
-        if self.adapter:
-            adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(self.adapter)
+            raise RunError(f"llama.cpp could not make a context of {size} tokens", remedy="Use a smaller one.")
+        if adapter:
+            adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(adapter)
             llama_cpp.llama_set_adapters_lora(self._context, adapters, 1, (ctypes.c_float * 1)(1.0))
         self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
         self._memory = llama_cpp.llama_get_memory(self._context)
-        self._vocab_size = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
+        self._vocab_size = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
 
     def close(self) -> None:
         llama_cpp.llama_batch_free(self._batch)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import prompts
-from agent.models.embedding.registry import open_embedder
+from agent.models.registry import open_embedder
 from agent.runs.backends.local import LOCAL, Backend, Workforce
 from agent.runs.backends.ray_cluster import (
     Cluster,

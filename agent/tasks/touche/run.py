@@ -31,7 +31,8 @@ from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.rankings import sort_best_first
 from indexes.storage.atomic_files import scratch_directory
 from indexes.storage.files import check_writable, read_bytes, write_atomically
-from indexes.text.analysis import extract_stems, weight_stems
+from indexes.text.analysis import extract_stems
+from indexes.text.languages import weight_stems
 from schemas.errors import InvalidInputError, RunError, UsageError
 from schemas.records import Hit
 

@@ -23,7 +23,7 @@ from agent.turn.tables.question import (
     split_question,
 )
 from agent.turn.tables.table import Column, Row, Table, list_tables
-from indexes.documents.whole_documents import WholeDocuments
+from indexes.documents.collection import WholeDocuments
 from indexes.words import match_any
 from schemas.records import Response, Sentence, WholeAnswer
 

@@ -23,7 +23,7 @@ from agent.turn.tables.cells import (
     read_numbers,
     split_words,
 )
-from indexes.documents.whole_documents import WholeDocuments
+from indexes.documents.collection import WholeDocuments
 from indexes.words import match_any
 from schemas.records import Passage
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Literal
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
@@ -34,26 +34,15 @@ LINKS = re.compile(
 )
 MIN_LINKED = 0.8  # of the letters outside headings that are in links, for what may be furniture
 Position = tuple[int, int]  # line and column
+Furniture = Sequence[tuple[Position, Position]]  # elements that are left out: their opening and closing tags, in order
 Kind = Literal["", "sure", "links"]
-
-
-@dataclass(frozen=True, slots=True)
-class Furniture:
-    """Where the elements are that are left out, from their opening to their closing tags."""
-
-    starts: Sequence[Position] = ()
-    ends: Sequence[Position] = ()
-
-    def holds(self, position: Position) -> bool:
-        place = bisect_right(self.starts, position) - 1
-        return place >= 0 and position <= self.ends[place]
 
 
 def find_furniture(page: str) -> Furniture:
     finder = _FurnitureFinder()
     finder.feed(page)
     finder.close()
-    return Furniture([start for start, _ in finder.found], [end for _, end in finder.found])
+    return finder.found
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +112,6 @@ INLINE_TAGS = word_set(
     "a abbr b bdi bdo cite code data del dfn em font i img ins kbd label mark q s samp small span strong sub sup time "
     "tt u var wbr"
 )
-NO_FURNITURE = Furniture()
 _HEADING = re.compile(r"h[1-6]")
 
 
@@ -135,7 +123,7 @@ def chunk_html(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     return title, chunk_blocks(blocks)
 
 
-def read_html_blocks(text: str, furniture: Furniture = NO_FURNITURE) -> tuple[str, list[Block]]:
+def read_html_blocks(text: str, furniture: Furniture = ()) -> tuple[str, list[Block]]:
     parser = _BlockParser(furniture)
     parser.feed(text)
     parser.close()
@@ -161,7 +149,7 @@ class _BlockParser(TolerantHtmlParser):
         if tag in INLINE_TAGS or self._skipped_depth:
             return
         self._finish_paragraph()
-        if self._furniture.holds(self.getpos()):
+        if self._is_in_furniture():
             return
         self._list_depth += tag in LIST_TAGS
         self._table_depth += tag == "table"
@@ -172,7 +160,7 @@ class _BlockParser(TolerantHtmlParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in SKIPPED_TAGS:
             self._skipped_depth = max(0, self._skipped_depth - 1)
-        elif tag not in INLINE_TAGS and not self._skipped_depth and not self._furniture.holds(self.getpos()):
+        elif tag not in INLINE_TAGS and not self._skipped_depth and not self._is_in_furniture():
             self._finish_paragraph()
             if tag in LIST_TAGS:
                 self._leave_list()
@@ -181,7 +169,7 @@ class _BlockParser(TolerantHtmlParser):
             self._tag = ""
 
     def handle_data(self, data: str) -> None:
-        if not self._skipped_depth and not self._furniture.holds(self.getpos()):
+        if not self._skipped_depth and not self._is_in_furniture():
             self._parts += [Line(number, text) for number, text in enumerate(data.split("\n"), start=self.getpos()[0])]
 
     def close(self) -> None:
@@ -190,6 +178,10 @@ class _BlockParser(TolerantHtmlParser):
         self._leave_table(all_levels=True)
         self._leave_list(all_levels=True)
         self.blocks += self._outline.finish()
+
+    def _is_in_furniture(self) -> bool:
+        place = bisect_right(self._furniture, self.getpos(), key=itemgetter(0)) - 1
+        return place >= 0 and self.getpos() <= self._furniture[place][1]
 
     def _finish_paragraph(self) -> None:
         """Make a title, a heading, an item, a cell or a paragraph of the open lines, by the tag they are in."""

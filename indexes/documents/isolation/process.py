@@ -51,38 +51,34 @@ class ProcessGuard:
     def __init__(self, pid: int, kill: Callable[[], object], limits: ReadingLimits) -> None:
         self.broken = ""  # which limit, once one is
         self._pid, self._kill, self._limits, self._ended = pid, kill, limits, threading.Event()
-        self._allowed = [math.inf]  # seconds; a new list for each begin
+        self._begun = math.inf, 0.0, 0.0  # the seconds that are allowed, the clock and the processor time at the start
         self._thread = threading.Thread(target=self._watch, name="reading limits", daemon=True)
         self._thread.start()
 
     def begin(self, seconds: float) -> None:
-        self._allowed = [seconds]
+        self._begun = seconds, time.monotonic(), self._look()[0]
 
     def end(self) -> None:
         self._ended.set()
         self._thread.join()
 
+    def _look(self) -> tuple[float, int]:
+        """The seconds that the process has computed and the bytes that it has; none once it is gone."""
+        try:
+            process = psutil.Process(self._pid)
+            return sum(process.cpu_times()[:2]), process.memory_info().rss
+        except psutil.Error:
+            return 0.0, 0
+
     def _watch(self) -> None:
-        watched: list[float] = []
-        began = used = 0.0
-        while not self._ended.wait(POLL_SECONDS):
-            allowed = self._allowed
-            try:
-                process = psutil.Process(self._pid)
-                computed, memory = sum(process.cpu_times()[:2]), process.memory_info().rss
-            except psutil.Error:
-                return  # it is gone
-            if allowed is not watched:
-                watched, began, used = allowed, time.monotonic(), computed
-            if allowed == [math.inf]:
-                continue
-            if memory > self._limits.memory_bytes:
+        while not self._ended.wait(POLL_SECONDS) and not self.broken:
+            (seconds, began, used), (computed, memory) = self._begun, self._look()
+            if memory > self._limits.memory_bytes and seconds < math.inf:
                 self.broken = self._limits.describe_memory()
-            elif max(computed - used, (time.monotonic() - began) / self._limits.waiting) > allowed[0]:
-                self.broken = f"takes more than {allowed[0]:g} seconds to read"
+            elif max(computed - used, (time.monotonic() - began) / self._limits.waiting) > seconds:
+                self.broken = f"takes more than {seconds:g} seconds to read"
             if self.broken:
                 self._kill()
-                return
 
 
 MODULE = "indexes.documents.isolation.worker"
@@ -104,9 +100,6 @@ class ReadingProcess(AbstractContextManager["ReadingProcess"]):
         self._child: _Child | None = None
 
     def __exit__(self, *_: object) -> None:
-        self._end_child()
-
-    def _end_child(self) -> None:
         child, self._child = self._child, None
         if child:
             child.end()
@@ -121,14 +114,13 @@ class ReadingProcess(AbstractContextManager["ReadingProcess"]):
             self._child = self._child or _Child(self._limits)
             try:
                 return self._child.parse_document(path, name, data)
-            except _BrokenError as error:
-                self._end_child()
+            except BaseException as error:
+                self.__exit__()  # what it would say next belongs to this file
+                if not isinstance(error, _BrokenError):
+                    raise
                 reason = f"{error}, and is left out"
                 if not isinstance(error, _DeathError):
                     break
-            except BaseException:
-                self._end_child()  # what it would say next belongs to this file
-                raise
         return ParsedDocument(reason=reason, broke_reader=True)
 
 
@@ -146,8 +138,17 @@ class _Child:
         # The child makes it and clears it away: this process may be killed before it could do so.
         self._home = Path(tempfile.gettempdir()) / f"convagent-reading-{token_hex(8)}"
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
+        # What the system counts is reserved, what the guard counts is used: so the system allows more.
+        memory = str(limits.memory_bytes * 3 // 2)
         try:
-            self._process = self._start()
+            self._process = subprocess.Popen(  # noqa: S603  (this Python, and a module of ours)
+                [sys.executable, "-P", "-m", MODULE, memory, str(self._home)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=build_environment(os.environ, self._home),
+                start_new_session=True,  # Ctrl-C is for the program alone, and the child's group can be ended
+            )
         except OSError as error:
             self._errors.close()
             raise _make_start_error(str(error)) from error
@@ -155,26 +156,12 @@ class _Child:
         self._guard.begin(START_SECONDS)
         try:
             self._read_reply()
-        except _BrokenError as error:
+        except BaseException as error:
             self.end()
-            raise _make_start_error(self._last_words or str(error)) from error
-        except BaseException:
-            self.end()
+            if isinstance(error, _BrokenError):
+                raise _make_start_error(self._last_words or str(error)) from error
             raise
         self._guard.begin(math.inf)
-
-    def _start(self) -> "subprocess.Popen[bytes]":
-        """Start the child in a session of its own: Ctrl-C is for the program alone, and its group can be ended."""
-        # What the system counts is reserved, what the guard counts is used: so the system allows more.
-        memory = str(self._limits.memory_bytes * 3 // 2)
-        return subprocess.Popen(  # noqa: S603  (this Python, and a module of ours)
-            [sys.executable, "-P", "-m", MODULE, memory, str(self._home)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=build_environment(os.environ, self._home),
-            start_new_session=True,
-        )
 
     def parse_document(self, path: Path, name: str, data: bytes) -> ParsedDocument:
         """What the child makes of a file. Raises `MissingError` and `_BrokenError`."""
@@ -225,13 +212,9 @@ class _Child:
         Its temporary files go first: this program may be killed before it could clear them away after the child.
         """
         shutil.rmtree(self._home, ignore_errors=True)
-        if self._process.returncode is not None:
-            return
-        with suppress(OSError):
-            if hasattr(os, "killpg"):
+        if self._process.returncode is None:
+            with suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
 
     def end(self) -> None:
         self._guard.end()

@@ -9,9 +9,9 @@ decoded, and nothing in it can be run: its libraries read files of unknown origi
 import math
 import os
 import queue
+import resource
 import shutil
 import signal
-import struct
 import sys
 import tempfile
 import threading
@@ -27,7 +27,7 @@ from indexes.documents.reading import ParsedDocument, parse_document
 from schemas.errors import MissingError
 
 MAX_FILE_BYTES = 500_000_000  # of a file that is written, such as a picture for Tesseract
-_LENGTH = struct.Struct(">Q")  # bytes of what follows
+LENGTH_BYTES = 8  # before each part of a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Reply:
 def write_message(stream: IO[bytes], message: Request | Reply, *data: bytes) -> None:
     """Write a message as JSON, with a file's bytes after a request. Raises `OSError` where nobody reads it."""
     for part in (msgspec.json.encode(message), *data):
-        stream.write(_LENGTH.pack(len(part)))
+        stream.write(len(part).to_bytes(LENGTH_BYTES))
         stream.write(part)
     stream.flush()
 
 
 def read_framed(stream: IO[bytes], most_bytes: float = math.inf) -> bytes:
     """The next part of a message. Raises `EOFError` after the last, or where it is cut off, `ValueError` if longer."""
-    (length,) = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))
+    length = int.from_bytes(_read_exactly(stream, LENGTH_BYTES))
     if length > most_bytes:
         raise ValueError
     return _read_exactly(stream, length)
@@ -101,10 +101,6 @@ def _set_limits(memory_bytes: int) -> None:
 
     Linux counts what can be written to (RLIMIT_DATA), not what is mapped from files; macOS ignores that limit.
     """
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
     limits = {
         resource.RLIMIT_DATA: memory_bytes,
         resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
@@ -132,18 +128,18 @@ def _receive(requests: BinaryIO, waiting: Requests, home: str) -> None:
             waiting.put(read_request(requests))
     except BaseException:  # whatever it is: without requests there is nothing to do
         shutil.rmtree(home, ignore_errors=True)
-        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        if os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
 
 def _read_document(request: Request, data: bytes, replies: BinaryIO) -> Reply:
     def begin_page() -> None:
-        _set_alarm(request.alarm_seconds)
+        signal.alarm(request.alarm_seconds)
         write_message(replies, Reply("page"))
 
     page_listener.set(begin_page)
-    _set_alarm(request.alarm_seconds)
+    signal.alarm(request.alarm_seconds)
     try:
         document = parse_document(Path(os.fsdecode(request.path)), request.name, data)
     except MissingError as error:
@@ -153,14 +149,8 @@ def _read_document(request: Request, data: bytes, replies: BinaryIO) -> Reply:
     except Exception as error:  # a fault of the reader
         return Reply("failed", what=type(error).__name__)
     finally:
-        _set_alarm(0)
+        signal.alarm(0)
     return Reply("document", document)
-
-
-def _set_alarm(seconds: int) -> None:
-    """Have the system end this process after so long, where it has alarms; 0 stops it."""
-    if hasattr(signal, "alarm"):
-        signal.alarm(seconds)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 import re
 
+from indexes.documents.chunking import NOTES, chunk_sections
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
-from indexes.documents.office.sections import NOTES, chunk_sections
 
 KIND = "Word file"
 MAX_MARKUP_BYTES = 20_000_000  # of its parts with text, unpacked: some thousand pages, which take a minute

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from indexes.documents.chunking import Chunk
+from indexes.documents.chunking import Chunk, chunk_sections
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader, decode_text, limit_notes
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
-from indexes.documents.office.sections import chunk_sections
 from schemas.errors import InvalidInputError
 
 KIND = "book (EPUB)"

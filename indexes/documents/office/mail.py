@@ -41,31 +41,29 @@ def chunk_message(data: bytes, place: str) -> Iterator[Chunk]:
         parts = list(islice(_walk_parts(message), MAX_PARTS))
         attached = [part for part in parts if _is_attachment(part)]
         names = [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in attached]
-        body = _read_body([part for part in parts if part not in attached])
-        blocks = [_describe_message(message, names[:MAX_NAMES]), *body]
-        heading, date = _name_message(message), _read_utc_date(message)
+        date = _read_date(message)
+        heading, described = _describe_message(message, f"{date.day} {date:%B %Y}" if date else "", names[:MAX_NAMES])
+        blocks = [described, *_read_body([part for part in parts if part not in attached])]
+        utc = _format_utc(date) if date else ""
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed))
+    return (replace(chunk, place=place, date=utc, marks=()) for chunk in chunk_blocks(headed))
 
 
-def _name_message(message: Message) -> str:
-    """`The keys (2 March 2025, from Ida Berg)`, as far as these are known."""
-    senders = _read_people(message, "From")[:1]
-    details = ", ".join(filter(None, (_format_date(message), *(f"from {sender}" for sender in senders))))
-    return f"{_read_field(message, 'Subject') or 'Message'}{f' ({details})' if details else ''}"
-
-
-def _describe_message(message: Message, attachments: Sequence[str]) -> Block:
-    """What a mail program shows above the text, as a row of a table."""
+def _describe_message(message: Message, date: str, attachments: Sequence[str]) -> tuple[str, Block]:
+    """The heading, `The keys (2 March 2025, from Ida Berg)`, as far as these are known; and what a mail program shows
+    above the text, as a row of a table."""
+    subject, senders = _read_field(message, "Subject"), _read_people(message, "From")
+    details = ", ".join(filter(None, (date, *(f"from {sender}" for sender in senders[:1]))))
     fields = {
-        "from": ", ".join(_read_people(message, "From")),
+        "from": ", ".join(senders),
         "to": ", ".join([*_read_people(message, "To"), *_read_people(message, "Cc")][:MAX_NAMES]),
-        "date": _format_date(message),
-        "subject": _read_field(message, "Subject"),
+        "date": date,
+        "subject": subject,
         "attachments": ", ".join(attachments),
     }
     plain = [value.replace(";", ",") for value in fields.values()]
-    return Block((Line(1, format_row(list(fields), plain)),), prose=False)
+    heading = f"{subject or 'Message'}{f' ({details})' if details else ''}"
+    return heading, Block((Line(1, format_row(list(fields), plain)),), prose=False)
 
 
 def _read_field(message: Message, name: str) -> str:
@@ -97,16 +95,10 @@ def _read_date(message: Message) -> datetime | None:
         return None
 
 
-def _format_date(message: Message) -> str:
-    date = _read_date(message)
-    return f"{date.day} {date:%B %Y}" if date else ""
-
-
-def _read_utc_date(message: Message) -> str:
-    """When it was sent, in UTC, by which messages from anywhere are in order: `2025-03-02T08:30:00+00:00`; or ""."""
-    date = _read_date(message)
+def _format_utc(date: datetime) -> str:
+    """A date in UTC, by which messages from anywhere are in order: `2025-03-02T08:30:00+00:00`; or ""."""
     try:
-        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds") if date else ""
+        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
     except OverflowError:  # in the first or the last year that there is
         return ""
 

@@ -4,17 +4,16 @@ Footnotes of a text come last; deleted text, comments and tables of contents are
 read that was saved with it. Of a slide its texts, tables and the speaker's notes are read.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from itertools import islice
 from typing import Any
 
-from indexes.documents.chunking import Block, Line
+from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.block_building import Outline, format_table
 from indexes.documents.formats.csv_tables import TableRow
 from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
-from indexes.documents.office.sections import NOTES, chunk_sections
 from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number
 from indexes.documents.office.slides import Slide, chunk_slides, number_lines
 from schemas.errors import InvalidInputError
@@ -93,14 +92,6 @@ def count_repeats(element: Any, what: str) -> int:
     return max(1, int(element.get(f"{TABLE}number-{what}-repeated", "1")))
 
 
-def find_parents(root: Any, names: Sequence[str]) -> dict[str, str]:
-    """Those of the document's own styles that are made from one of these, with its name."""
-    styles = (
-        (style.get(f"{STYLE}name"), style.get(f"{STYLE}parent-style-name")) for style in root.iter(f"{STYLE}style")
-    )
-    return {str(name): str(parent) for name, parent in styles if parent in names} | {name: name for name in names}
-
-
 SHEET_KIND = "OpenDocument spreadsheet"
 CURRENCY_DECIMALS = 2
 MIDNIGHT = " 00:00:00"
@@ -146,7 +137,7 @@ ODS = DocumentReader((".ods",), chunk_ods, max_bytes=MAX_ARCHIVE_BYTES, is_data=
 
 
 TEXT_KIND = "OpenDocument text"
-TITLE_STYLES = ("Title",)
+TITLE = "Title"  # a style
 _INDEXES = {f"{TEXT}{name}-index" for name in ("alphabetical", "illustration", "object", "table", "user")}
 _NO_PROSE = {*LEFT_OUT, *_INDEXES, f"{TEXT}table-of-content", f"{TEXT}bibliography"}
 _TEXT_PARTS = {*PARAGRAPHS, f"{TEXT}list", f"{TABLE}table"}
@@ -161,7 +152,8 @@ def chunk_odt(data: bytes) -> ChunkedDocument:
 
 
 def _read_text_body(root: Any, body: Any) -> Iterator[Block]:
-    outline, titles = Outline(), find_parents(root, TITLE_STYLES)
+    made_of_it = (style for style in root.iter(f"{STYLE}style") if style.get(f"{STYLE}parent-style-name") == TITLE)
+    outline, titles = Outline(), {TITLE, *(style.get(f"{STYLE}name") for style in made_of_it)}
     for element in find_outermost(body, _TEXT_PARTS, _NO_PROSE):
         if element.tag == f"{TEXT}list":
             yield from outline.build_list([Line(1, text) for text in read_paragraphs(element)])
@@ -176,7 +168,7 @@ def _read_text_body(root: Any, body: Any) -> Iterator[Block]:
     yield from outline.finish()
 
 
-def _read_paragraph(element: Any, outline: Outline, titles: dict[str, str]) -> Iterator[Block]:
+def _read_paragraph(element: Any, outline: Outline, titles: set[str]) -> Iterator[Block]:
     """A paragraph, or a heading; a title stands above all headings."""
     lines = [Line(1, line) for line in read_text(element).split("\n") if line.strip()]
     is_title = element.get(f"{TEXT}style-name") in titles

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from indexes.documents.chunking import Block, Line
+from indexes.documents.chunking import Block, Line, chunk_sections
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.block_building import format_table
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.formats.plain_text import read_text_blocks
-from indexes.documents.office.sections import chunk_sections
 from schemas.errors import InvalidInputError
 
 KIND = "rich text file"

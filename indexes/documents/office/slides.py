@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
+from indexes.documents.chunking import NOTES, Block, Chunk, Line, chunk_blocks, end_with_full_stop
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.block_building import build_list_block, format_table
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
-from indexes.documents.office.sections import NOTES
 
 
 @dataclass(frozen=True, slots=True)
