@@ -51,6 +51,8 @@ _ELLIPSIS = re.compile(
     r"|does|did|will|should|wenn|wann|warum|wie|was|wer|wo|ist|sind|kann)\b)[^?]+)\??\s*",
     re.IGNORECASE,
 )
+_WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
+MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
 
 
 def leans_on_conversation(utterance: str) -> bool:
@@ -59,6 +61,8 @@ def leans_on_conversation(utterance: str) -> bool:
     if _POINTS.get(language, _POINTS[ENGLISH]).search(utterance):
         return True
     own = len(set(stem_words(utterance, language)))
+    if _WHICH.match(utterance) and own <= MAX_WORDS_OF_WHICH:
+        return True
     goes_on = _GOES_ON.get(language, _GOES_ON[ENGLISH]).match(utterance)
     return own <= MAX_WORDS_GOING_ON if goes_on else own < MIN_OWN_WORDS
 
