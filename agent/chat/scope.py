@@ -98,8 +98,8 @@ def _strip_quotes(text: str) -> str:
 
 
 def keep_to_scope(scope: str, collection: Collection) -> Collection:
-    """The collection with the documents of a scope alone."""
-    if scope == EVERYWHERE:
+    """The collection with the documents of a scope alone; of none, where all went away."""
+    if scope == EVERYWHERE and not collection.is_empty:
         return collection
     return keep_to_items(select_scope(scope, collection), collection)
 
