@@ -16,13 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent.evaluation.scores import (
-    Scores,
-    check_turns_shared,
-    ranking_measures,
-    read_qrels,
-    turns_with_relevant,
-)
+from agent.evaluation.scores import Scores, check_turns_shared, ranking_measures, read_qrels
 from agent.runs.given_ranking import read_ranking
 from agent.tasks.rcd.spans import read_spans
 from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
@@ -46,17 +40,10 @@ def evaluate_spans(files: Sequence[Path], topics: Path, equivalence: Path | None
 
 def measure_spans(name: str, spans: Mapping[str, str], topics: RcdTopics, groups: Sequence[Group] = ()) -> Scores:
     """The references of a scene are compared with its spans, in the order of the topics."""
-    found = {
-        "+".join(dialogue.id for dialogue in group): measure_span(
-            _join_texts(group, topics.references), _join_texts(group, spans)
-        )
-        for group in groups or topics.groups()
-    }
+    scenes = [[dialogue.id for dialogue in group] for group in groups or topics.groups()]
+    joined = [[" ".join(texts.get(id, "") for id in ids) for texts in (topics.references, spans)] for ids in scenes]
+    found = {"+".join(ids): measure_span(*texts) for ids, texts in zip(scenes, joined, strict=True)}
     return Scores(name, found, sum(dialogue.id not in spans for dialogue in topics.dialogues))
-
-
-def _join_texts(group: Group, texts: Mapping[str, str]) -> str:
-    return " ".join(texts.get(dialogue.id, "") for dialogue in group)
 
 
 def measure_span(reference: str, span: str) -> dict[str, float]:
@@ -106,12 +93,9 @@ def evaluate_passages(
     judged = read_qrels(qrels)
     groups = read_topics(topics).groups(equivalence) if topics else ()
     scenes = {group[0].id: [dialogue.id for dialogue in group] for group in groups} or {id: [id] for id in judged}
-    merged = turns_with_relevant(
-        {
-            number: {id: 1 for topic in scene for id, level in judged.get(topic, {}).items() if level > 0}
-            for number, scene in scenes.items()
-        }
-    )
+    relevant = {topic: [id for id, level in found.items() if level > 0] for topic, found in judged.items()}
+    merged = {number: {id: 1 for topic in scene for id in relevant.get(topic, ())} for number, scene in scenes.items()}
+    merged = {number: found for number, found in merged.items() if found}
     if not merged:
         raise InvalidInputError("holds no relevant passage of these topics", where=str(qrels))
     ranked = {run: read_ranking(run).scores for run in runs}

@@ -7,7 +7,7 @@ numbers. Passages are searched for by the span, and with little weight by its di
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,11 +82,8 @@ def read_spans(path: Path, topics: RcdTopics) -> dict[str, str]:
 
 def find_spans(topics: RcdTopics) -> dict[str, str]:
     """A span for every topic number, in the order of the file. Raises `InvalidInputError` as `choose_spans` does."""
-    found = {
-        dialogue.id: span.text
-        for group in topics.groups()
-        for dialogue, span in zip(group, choose_spans(group, RULE), strict=True)
-    }
+    pairs = (pair for group in topics.groups() for pair in zip(group, choose_spans(group, RULE), strict=True))
+    found = {dialogue.id: span.text for dialogue, span in pairs}
     return {dialogue.id: found[dialogue.id] for dialogue in topics.dialogues}
 
 
@@ -115,26 +112,15 @@ def choose_spans(group: Group, score: Score) -> list[Span]:
 def candidate_spans(dialogue: Dialogue) -> list[Span]:
     """All candidates in the order of the text; the utterances themselves where there is none."""
     found = [
-        Span(utterance[words[first].start() : words[last].end()], number, words[first].start())
+        Span(text, number, first.start())
         for number, utterance in enumerate(dialogue.utterances)
-        for words in _word_runs(utterance)
-        for first in range(len(words))
-        for last in range(first, min(first + LONGEST, len(words)))
-        if not is_stop_word(words[first].group()) and not is_stop_word(words[last].group())
+        for words in [list(WORD.finditer(utterance))]
+        for place, first in enumerate(words)
+        for last in words[place : place + LONGEST]
+        for text in [utterance[first.start() : last.end()]]
+        if not is_stop_word(first.group()) and not is_stop_word(last.group()) and " ".join(WORD.findall(text)) == text
     ]
     return found or [Span(utterance, number, 0) for number, utterance in enumerate(dialogue.utterances)]
-
-
-def _word_runs(utterance: str) -> Iterator[list[re.Match[str]]]:
-    """Runs of words with a single space between them."""
-    run: list[re.Match[str]] = []
-    for word in WORD.finditer(utterance):
-        if run and utterance[run[-1].end() : word.start()] != " ":
-            yield run
-            run = []
-        run.append(word)
-    if run:
-        yield run
 
 
 def weigh_features(weights: Sequence[float]) -> Score:
@@ -153,9 +139,7 @@ def span_features(spans: Sequence[Span], dialogue: Dialogue) -> Numbers:
     middle utterance, or in one of the middle two.
     """
     middle = (len(dialogue.utterances) - 1) / 2
-    return np.asarray(
-        [_compute_features(span, dialogue.utterances[span.utterance], middle) for span in spans], dtype=np.float64
-    )
+    return np.asarray([_compute_features(span, dialogue.utterances[span.utterance], middle) for span in spans])
 
 
 def _compute_features(span: Span, utterance: str, middle: float) -> list[float]:

@@ -16,18 +16,19 @@
 written by hand, and need not be well-formed XML.
 """
 
+import html
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from agent.tracks.oddities import locate_errors
 from indexes.storage.files import read_utf8
-from indexes.text.control_characters import TolerantHtmlParser
 from schemas.errors import InvalidInputError
 
-FIELDS = ("num", "title", "movie", "desc", "p")
-FRAME = ("topics", "top")
+TAG = re.compile(r"<(/?)(topics|top|num|title|movie|desc|p)\b[^<>]*>", re.IGNORECASE)
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+MARKUP = re.compile(r"<[/!?a-z][^<>]*>", re.IGNORECASE)
+Top = tuple[int, dict[str, str], list[str]]  # of a topic: its line, its fields, its utterances
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,84 +85,52 @@ def read_topics(path: Path) -> RcdTopics:
     Raises `InvalidInputError` listing all of: a topic without a number or without dialogue, a number that is no single
     word, a number that stands twice; and for a file that holds no topic.
     """
-    reader, data = _Reader(), read_utf8(path)
-    with locate_errors(path):
-        reader.feed(data.decode("utf-8", "replace"))
-        reader.close()
-        if wrong := list(_find_problems(reader.tops)):
-            raise InvalidInputError("\n".join(["holds topics that cannot be used:", *wrong]))
-        if not reader.tops:
-            raise InvalidInputError(
-                "holds no topic", remedy="Topics of RCD-2020 are <top> elements with <num>, <desc>."
-            )
-    dialogues = tuple(Dialogue(top.id, top.fields.get("movie", ""), tuple(top.utterances)) for top in reader.tops)
-    return RcdTopics(dialogues, {top.id: title for top in reader.tops if (title := top.fields.get("title"))})
+    found = list(_read_tops(read_utf8(path).decode("utf-8", "replace")))
+    if wrong := list(_find_problems(found)):
+        raise InvalidInputError("\n".join(["holds topics that cannot be used:", *wrong]), where=str(path))
+    if not found:
+        remedy = "Topics of RCD-2020 are <top> elements with <num>, <desc>."
+        raise InvalidInputError("holds no topic", where=str(path), remedy=remedy)
+    dialogues = tuple(Dialogue(top.get("num", ""), top.get("movie", ""), tuple(said)) for _, top, said in found)
+    return RcdTopics(dialogues, {top["num"]: top["title"] for _, top, _ in found if "title" in top})
 
 
-@dataclass(slots=True)
-class _Top:
-    """A topic while it is read."""
+def _read_tops(text: str) -> Iterator[Top]:
+    """Whatever can be read: a tag of ours ends the field before it, whose first text counts; other markup is left out.
 
-    line: int
-    fields: dict[str, str] = field(default_factory=dict)
-    utterances: list[str] = field(default_factory=list)
+    Utterances stand in `p`, or in `desc` itself.
+    """
+    text = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    before, *rest = re.split(TAG, text)
+    top: Top | None = None
+    line = 1 + before.count("\n")
+    for end, tag, content in zip(rest[::3], map(str.lower, rest[1::3]), rest[2::3], strict=True):
+        if tag == "top" and not end:
+            if top:
+                yield top
+            top = line, {}, []
+        line += content.count("\n")
+        said = " ".join(html.unescape(MARKUP.sub("", content)).split())
+        if top and said:
+            if (tag == "p") if end else (tag in ("p", "desc")):  # what follows a paragraph stands in `desc`
+                top[2].append(said)
+            elif not end:
+                top[1].setdefault(tag, said)
+    if top:
+        yield top
 
-    @property
-    def id(self) -> str:
-        return self.fields.get("num", "")
 
-
-def _find_problems(tops: Sequence[_Top]) -> Iterator[str]:
+def _find_problems(tops: Sequence[Top]) -> Iterator[str]:
     seen: set[str] = set()
-    for top in tops:
-        where = f"  topic {top.id!r} (line {top.line})" if top.id else f"  the topic in line {top.line}"
-        if not top.id:
+    for line, fields, utterances in tops:
+        id = fields.get("num", "")
+        where = f"  topic {id!r} (line {line})" if id else f"  the topic in line {line}"
+        if not id:
             yield f"{where} has no number"
-        elif len(top.id.split()) > 1:
+        elif len(id.split()) > 1:
             yield f"{where}: its number is no single word"
-        elif top.id in seen:
+        elif id in seen:
             yield f"{where}: its number stands twice"
-        if not top.utterances:
+        if not utterances:
             yield f"{where} has no dialogue"
-        seen.add(top.id)
-
-
-class _Reader(TolerantHtmlParser):
-    """Reads what can be read. A tag of ours ends the field before it; text belongs to the field opened last."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tops: list[_Top] = []
-        self._field = ""
-        self._text: list[str] = []
-
-    def set_cdata_mode(self, elem: str, **_: Any) -> None:
-        """No tag here holds text alone, as a `title` of HTML does."""
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in FIELDS + FRAME:
-            self._open_field(tag)
-        if tag == "top":
-            self.tops.append(_Top(self.getpos()[0]))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in FIELDS + FRAME:
-            self._open_field("desc" if tag == "p" else "")
-
-    def handle_data(self, data: str) -> None:
-        self._text.append(data)
-
-    def close(self) -> None:
-        super().close()
-        self._open_field("")
-
-    def _open_field(self, name: str) -> None:
-        """End the open field, whose first text counts, and begin another. Utterances may stand in `desc` itself."""
-        text = " ".join("".join(self._text).split())
-        self._text.clear()
-        if text and self.tops:
-            if self._field in ("p", "desc"):
-                self.tops[-1].utterances.append(text)
-            elif self._field in FIELDS:
-                self.tops[-1].fields.setdefault(self._field, text)
-        self._field = name
+        seen.add(id)

@@ -20,7 +20,6 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
 from agent.runs.trec import format_trec_lines
@@ -34,10 +33,7 @@ from indexes.storage.files import check_writable, read_bytes, write_atomically
 from indexes.text.analysis import extract_stems
 from indexes.text.languages import weight_stems
 from schemas.errors import InvalidInputError, RunError, UsageError
-from schemas.records import Hit
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+from schemas.records import Hit, Passage
 
 log = logging.getLogger("convagent")
 TOPICS_FILE, RUN_FILE = "topics.xml", "run.txt"
@@ -88,28 +84,21 @@ def write_run(task: ToucheTask, output: Path, progress: Progress, *, overwrite: 
 
 
 def rank_topics(
-    questions: Mapping[str, str],
-    arguments: ArgumentCorpus,
-    task: ToucheTask,
-    index: Path,
-    progress: Progress,
+    questions: Mapping[str, str], arguments: ArgumentCorpus, task: ToucheTask, directory: Path, progress: Progress
 ) -> ToucheReport:
-    """The rankings for questions by topic number, over an index that is made in the directory `index`.
+    """The rankings for questions by topic number, over an index that is made in the directory.
 
     The words of the questions are counted in the whole collection while it is indexed, so no text is read twice.
     """
     statistics = CollectionStatistics({word for title in questions.values() for word in extract_stems(title)})
     with progress(arguments) as tick:
         built = build_index(
-            arguments,
-            index,
-            skip_problems=task.skip_problems,
-            progress=tick,
-            on_passage=lambda passage: statistics.add_text(build_searchable_text(passage)),
+            arguments, directory, skip_problems=task.skip_problems, progress=tick, on_passage=statistics.add_passage
         )
     log.info("%d arguments indexed; ranking them for %d topics", built.info.passages, len(questions))
-    ranker = Ranker(PassageIndex(index), statistics)
-    return ToucheReport(arguments, built, {number: ranker.rank(title, task.k) for number, title in questions.items()})
+    index = PassageIndex(directory)
+    hits = {number: rank_arguments(title, index, statistics, task.k) for number, title in questions.items()}
+    return ToucheReport(arguments, built, hits)
 
 
 def read_questions(path: Path) -> dict[str, str]:
@@ -125,23 +114,18 @@ def read_questions(path: Path) -> dict[str, str]:
         root = fromstring(read_bytes(path))
     except (ParseError, DefusedXmlException, LookupError, ValueError) as error:
         raise InvalidInputError(f"is no XML that can be read ({error})", where=str(path)) from error
-    questions = [(_element_text(topic, "number"), _element_text(topic, "title")) for topic in root.iter("topic")]
-    wrong = list(_find_problems(questions))
-    if not questions:
-        wrong = ["there is no <topic>"]
-    if wrong:
+    fields = ([topic.findtext(tag) or "" for tag in ("number", "title")] for topic in root.iter("topic"))
+    questions = [(" ".join(number.split()), " ".join(title.split())) for number, title in fields]
+    if wrong := list(_find_problems(questions)):
         listed = "\n".join(f"  {problem}" for problem in wrong)
         remedy = "A topic is <topic><number>1</number><title>Should ...?</title></topic>."
         raise InvalidInputError(f"is no topics file of Touché:\n{listed}", where=str(path), remedy=remedy)
     return dict(questions)
 
 
-def _element_text(topic: "Element", tag: str) -> str:
-    """The text of a topic's field, white space folded; empty where it has none."""
-    return " ".join((topic.findtext(tag) or "").split())
-
-
 def _find_problems(questions: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if not questions:
+        yield "there is no <topic>"
     for place, (number, title) in enumerate(questions, start=1):
         if not number:
             yield f"topic {place} has no number"
@@ -160,40 +144,30 @@ class CollectionStatistics:
         self.words = 0  # occurrences of all words
         self.times: Counter[str] = Counter()  # by wanted word
 
-    def add_text(self, text: str) -> None:
+    def add_passage(self, passage: Passage) -> None:
         """Count the words of one more text."""
-        words = extract_stems(text)
+        words = extract_stems(build_searchable_text(passage))
         self.words += len(words)
         self.times.update(word for word in words if word in self._wanted)
 
 
-def query_likelihood(
-    weights: Mapping[str, float], words: Sequence[str], collection: CollectionStatistics, mu: float = MU
-) -> float:
-    """The log-likelihood of weighted words in a text's language model, smoothed by the collection's with `mu` words.
+def rank_arguments(question: str, index: PassageIndex, statistics: CollectionStatistics, k: int) -> tuple[Hit, ...]:
+    """The `k` best arguments for a question, scores strictly decreasing."""
+    weights = weight_stems([(question, 1.0)])
+    numbers = [number for number, _ in index.rank(weights, CANDIDATES)]
+    texts = (extract_stems(build_searchable_text(argument)) for argument in index.read(index.get_ids(numbers)))
+    scores = (query_likelihood(weights, words, statistics) for words in texts)
+    return index.to_hits(sort_best_first(zip(numbers, scores, strict=True))[:k])
+
+
+def query_likelihood(weights: Mapping[str, float], words: Sequence[str], collection: CollectionStatistics) -> float:
+    """The log-likelihood of weighted words in a text's language model, smoothed by the collection's with `MU` words.
 
     What is the same for all texts is left out, and so are words that the collection does not have.
     """
     counted = Counter(words)
     return sum(
-        weight * (math.log(1 + counted[word] * collection.words / (mu * times)) + math.log(mu / (len(words) + mu)))
+        weight * (math.log(1 + counted[word] * collection.words / (MU * times)) + math.log(MU / (len(words) + MU)))
         for word, weight in weights.items()
         if (times := collection.times[word])
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Ranker:
-    """An index of arguments, and how often the words of every query that will be asked occur in it."""
-
-    index: PassageIndex
-    statistics: CollectionStatistics
-
-    def rank(self, question: str, k: int) -> tuple[Hit, ...]:
-        """The `k` best arguments for a question, scores strictly decreasing."""
-        weights = weight_stems([(question, 1.0)])
-        numbers = [number for number, _ in self.index.rank(weights, CANDIDATES)]
-        arguments = self.index.read(self.index.get_ids(numbers))
-        texts = (extract_stems(build_searchable_text(argument)) for argument in arguments)
-        scores = (query_likelihood(weights, words, self.statistics) for words in texts)
-        return self.index.to_hits(sort_best_first(zip(numbers, scores, strict=True))[:k])
