@@ -460,9 +460,9 @@ def eval_answers(
 
     [bold]convagent eval answers topics.run.json --topics topics.json --index index[/]
     """
-    from agent.evaluation.answers import MEASURES, PassageSource, evaluate_answers
+    from agent.evaluation.answers import MEASURES, evaluate_answers
 
-    scores = evaluate_answers(runs, topics, PassageSource(tuple(passages or ()), index))
+    scores = evaluate_answers(runs, topics, passages or (), index)
     reports.show_measures(scores, MEASURES, as_json=as_json)
 
 
@@ -488,8 +488,7 @@ class EvalNuggets:
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.evaluation.judging import judge_runs
-        from agent.evaluation.nuggets import MEASURES
+        from agent.evaluation.nuggets import MEASURES, judge_runs
 
         scores, output = fill(judge_runs, self, progress=progress.stage_progress)
         reports.show_measures(scores, MEASURES, as_json=self.as_json)
@@ -589,11 +588,9 @@ class Report:
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.evaluation.answers import PassageSource
         from agent.evaluation.report import ReportRequest, write_report
 
-        texts = fill(PassageSource, self, passages=tuple(self.passages or ()))
-        path = write_report(fill(ReportRequest, self, runs=tuple(self.runs), texts=texts))
+        path = write_report(fill(ReportRequest, self, runs=tuple(self.runs), passages=tuple(self.passages or ())))
         log.info("%s: written, %.1f MB; open it in a browser", path, path.stat().st_size / 1e6)
 
 

@@ -8,7 +8,7 @@ from statistics import mean
 
 import msgspec
 
-from agent.evaluation.answers import PassageSource, measure_turn
+from agent.evaluation.answers import measure_turn
 from agent.evaluation.ptkb import labels_of_topics, measure_ptkb
 from agent.evaluation.report import ReportRequest, write_report
 from agent.evaluation.scores import Qrels, measure_search
@@ -164,10 +164,8 @@ def _write_report(benched: BenchedBed) -> Path:
     """The page that shows where the runs differ, turn by turn."""
     folder = benched.bed.folder
     runs = tuple(run.trace for run in _choose_reported(benched).values())
-    texts = PassageSource(index=folder / INDEX)
-    return write_report(
-        ReportRequest(runs, folder / TOPICS, folder / REPORT, folder / QRELS, texts=texts, overwrite=True)
-    )
+    topics, page, qrels, index = (folder / name for name in (TOPICS, REPORT, QRELS, INDEX))
+    return write_report(ReportRequest(runs, topics, page, qrels, index=index, overwrite=True))
 
 
 def _choose_reported(benched: BenchedBed) -> dict[str, AnsweredBed]:

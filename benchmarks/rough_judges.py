@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.evaluation.judging import judge_answer, measure_similarity, open_nugget_judge
-from agent.evaluation.nuggets import JudgedAnswer, Nugget
+from agent.evaluation.nuggets import JudgedAnswer, Nugget, judge_answer, measure_similarity, open_nugget_judge
 from agent.models.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.answers import PassageSource, evaluate_answers, measure_turn, rouge_f1, supported_share
+from agent.evaluation.answers import evaluate_answers, measure_turn, rouge_f1, supported_share
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.runs.evidence import PassageTexts
@@ -112,15 +112,15 @@ def test_no_answer_is_no_good_answer_and_no_bad_citation() -> None:
 
 def test_answers_of_a_run_are_measured(example_index: PassageIndex, example_runs: Path, tmp_path: Path) -> None:
     run, topics = example_runs / "automatic.json", EXAMPLES / "topics.json"
-    [scores] = evaluate_answers([run], topics, PassageSource(index=example_index.directory))
+    [scores] = evaluate_answers([run], topics, index=example_index.directory)
     assert len(scores.turns) == 15
     assert scores.mean("supported") > 0.95
     assert scores.mean("ROUGE-1") > 0.1
-    [from_files] = evaluate_answers([run], topics, PassageSource((EXAMPLES / "passages.jsonl",)))
+    [from_files] = evaluate_answers([run], topics, (EXAMPLES / "passages.jsonl",))
     assert from_files.turns == scores.turns
     with pytest.raises(MissingError, match="without a text"):
-        evaluate_answers([run], topics, PassageSource())
+        evaluate_answers([run], topics)
     other = tmp_path / "other.jsonl"
     other.write_text('{"id": "x:1", "text": "Nothing of it."}\n')
     with pytest.raises(InvalidInputError, match="cites passages without a text"):
-        evaluate_answers([run], topics, PassageSource((other,)))
+        evaluate_answers([run], topics, (other,))

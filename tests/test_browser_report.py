@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agent.evaluation.answers import PassageSource
 from agent.evaluation.report import ReportRequest, write_report
 from tests.conftest import EXAMPLES, PATIENCE
 from tests.test_browser import browser, needs_browser
@@ -21,7 +20,7 @@ pytestmark = needs_browser
 
 def test_a_bar_leads_to_its_turn_and_nothing_is_fetched(browser: Any, example_runs: Path, tmp_path: Path) -> None:
     runs, texts = (example_runs / "automatic.json", example_runs / "manual.json"), EXAMPLES / "passages.jsonl"
-    request = ReportRequest(runs, EXAMPLES / "topics.json", tmp_path / "report.html", texts=PassageSource((texts,)))
+    request = ReportRequest(runs, EXAMPLES / "topics.json", tmp_path / "report.html", passages=(texts,))
     address = write_report(request).as_uri()
     browser.get("about:blank")
     for log in ("browser", "performance"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent.evaluation.answers import PassageSource, evaluate_answers
+from agent.evaluation.answers import evaluate_answers
 from agent.evaluation.qrecc import (
     ANSWER,
     EXACT,
@@ -146,7 +146,7 @@ def test_files_that_do_not_fit(tmp_path: Path, truth: Any, run: Any, said: str) 
 def test_answers_of_an_edition_that_cannot_cite(tmp_path: Path) -> None:
     """Nothing is said of citations, and no texts are asked for."""
     topics = write(tmp_path / "topics.json", [{**row, "Truth_answer": "Rice bread."} for row in QRECC])
-    [found] = evaluate_answers([write(tmp_path / "run.json", RUN[:2])], topics, PassageSource())
+    [found] = evaluate_answers([write(tmp_path / "run.json", RUN[:2])], topics)
     assert found.by_turn("ROUGE-1")["1_1"] == pytest.approx(2 * 1 * (2 / 3) / (5 / 3))
     assert found.by_turn("words") == {"1_1": 2.0, "1_2": 4.0}
     assert not any(found.by_turn(measure) for measure in ("supported", "wholly supported", "citations right"))

@@ -10,14 +10,7 @@ import pytest
 from msgspec.structs import replace
 from typer.testing import CliRunner, Result
 
-from agent.evaluation.judging import VERDICTS
-from agent.evaluation.nuggets import (
-    JudgedAnswer,
-    Nugget,
-    decode_nuggets,
-    read_nuggets,
-    score_nuggets,
-)
+from agent.evaluation.nuggets import VERDICTS, JudgedAnswer, Nugget, decode_nuggets, read_nuggets, score_nuggets
 from agent.tracks.oddities import Oddities
 from cli import app
 from schemas.errors import InvalidInputError

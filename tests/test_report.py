@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.answers import PassageSource, evaluate_answers
+from agent.evaluation.answers import evaluate_answers
 from agent.evaluation.ptkb import evaluate_ptkb
 from agent.evaluation.report import (
     Comparison,
@@ -34,7 +34,7 @@ def runs(example_runs: Path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def request_of(runs: tuple[Path, Path], tmp_path: Path) -> ReportRequest:
-    return ReportRequest(runs, TOPICS, tmp_path / "report.html", texts=PassageSource((PASSAGES,)))
+    return ReportRequest(runs, TOPICS, tmp_path / "report.html", passages=(PASSAGES,))
 
 
 def compare(request: ReportRequest) -> dict[str, Comparison]:
@@ -44,7 +44,7 @@ def compare(request: ReportRequest) -> dict[str, Comparison]:
 def test_the_measures_are_those_of_eval(request_of: ReportRequest, runs: tuple[Path, Path]) -> None:
     """But for the statements of a run that was given the right ones."""
     found = compare(request_of)
-    search, answers = evaluate_search(runs, None, TOPICS), evaluate_answers(runs, TOPICS, request_of.texts)
+    search, answers = evaluate_search(runs, None, TOPICS), evaluate_answers(runs, TOPICS, request_of.passages)
     for measure, scores in {"nDCG@5": search, "R@100": search, "ROUGE-1": answers, "supported": answers}.items():
         assert list(found[measure].values) == [each.by_turn(measure) for each in scores]
     [statements] = evaluate_ptkb(runs[:1], None, TOPICS)
@@ -129,7 +129,7 @@ def test_what_is_shown_stays_text(request_of: ReportRequest, tmp_path: Path) -> 
             request_of,
             runs=(write(tmp_path / "<img src=x onerror=alert(1)>.json", json.dumps(run)),),
             topics=write(tmp_path / "t.json", json.dumps(topics)),
-            texts=PassageSource((texts,)),
+            passages=(texts,),
         )
     ).read_text()
     assert not re.search(r"<script|<img|<!--", page)

@@ -4,8 +4,7 @@ A sentence is supported as in `agent/turn/attribution.py`: it must be an excerpt
 in other words is measured as worse than it is.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
@@ -25,37 +24,29 @@ ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 MEASURES = (*ROUGE.values(), "words", "supported", "wholly supported", "citations right", "answered")
 
 
-@dataclass(frozen=True, slots=True)
-class PassageSource:
-    """Where the texts of cited passages are looked up, beside the run itself."""
+def evaluate_answers(
+    runs: Sequence[Path], topics: Path, passages: Sequence[Path] = (), index: Path | None = None
+) -> list[Scores]:
+    """The measures of each run's first responses.
 
-    passages: tuple[Path, ...] = ()
-    index: Path | None = None
-
-
-NO_SOURCE = PassageSource()
-
-
-def evaluate_answers(runs: Sequence[Path], topics: Path, given: PassageSource) -> list[Scores]:
-    """The measures of each run's first responses. Raises `InvalidInputError` listing cited passages without a text."""
-    labels = read_topics(topics).labels
-    replies = {turn_id: known.reply for turn_id, known in labels.items()}
-    return [_measure_run(run, replies, given) for run in runs]
-
-
-def _measure_run(path: Path, replies: Mapping[str, str], given: PassageSource) -> Scores:
-    edition, found = read_run_file(path)
-    turns = {turn.turn_id: turn for turn in found}
-    texts = None
-    if load_edition(edition).limits.cites:
-        cited, texts = find_cited(found, given)
-        if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
-            what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"
-            remedy = "Give the passages with --passages FILE, or an index with --index DIR."
-            kind = InvalidInputError if given.passages or given.index else MissingError
-            raise kind(what, where=str(path), remedy=remedy)
-    measured = {id: measure_turn(turns.get(id), reply, texts) for id, reply in replies.items()}
-    return Scores(path.name, measured, sum(id not in turns for id in replies))
+    Raises `InvalidInputError` listing cited passages without a text: in the run, passage files and an index.
+    """
+    replies = {turn_id: known.reply for turn_id, known in read_topics(topics).labels.items()}
+    scores = []
+    for run in runs:
+        edition, found = read_run_file(run)
+        texts = None
+        if load_edition(edition).limits.cites:
+            cited, texts = find_cited(found, passages, index)
+            if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
+                what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"
+                remedy = "Give the passages with --passages FILE, or an index with --index DIR."
+                kind = InvalidInputError if passages or index else MissingError
+                raise kind(what, where=str(run), remedy=remedy)
+        turns = {turn.turn_id: turn for turn in found}
+        measured = {id: measure_turn(turns.get(id), reply, texts) for id, reply in replies.items()}
+        scores.append(Scores(run.name, measured, sum(id not in turns for id in replies)))
+    return scores
 
 
 def measure_turn(
@@ -65,14 +56,12 @@ def measure_turn(
 
     `texts` is None for a run of an edition that cannot cite: support is not measured then.
     """
-    response = turn.responses[0] if turn and turn.responses else None
-    text = (response.text or "") if response else ""
+    text = (turn and turn.responses[0].text) or ""
     close = rouge_f1(reply, strip_not_found(text), rouge) if reply.strip() else {}
     answered = float(bool(text.strip()) and not starts_with_not_found(text))
     if not text.strip():
         return {**close, "answered": answered}
-    cited = texts.read(response.used) if response and texts else ()
-    support = supported_share(text, cited) if texts else {}
+    support = supported_share(text, texts.read(turn.responses[0].used)) if turn and texts else {}
     return {**close, "words": float(count_whitespace_words(text)), **support, "answered": answered}
 
 
@@ -101,10 +90,9 @@ def _find_support(sentences: Sequence[str], place: int, cited: Sequence[Passage]
     return next(filter(None, tried), ())
 
 
-def find_cited(turns: Sequence[RunTurn], source: PassageSource) -> tuple[set[str], PassageTexts]:
+def find_cited(turns: Sequence[RunTurn], passages: Sequence[Path], index: Path | None) -> tuple[set[str], PassageTexts]:
     """The ids that first responses cite, and their texts: the runs' own, those of passage files, of an index."""
-    responses = [response for turn in turns for response in turn.responses[:1]]
+    responses = [turn.responses[0] for turn in turns]
     cited = {hit.id for response in responses for hit in response.used}
     own = {p.id: Passage(p.id, p.text) for each in responses for p in each.passages or () if p.text.strip()}
-    index = open_index(source.index) if source.index else None
-    return cited, find_texts(cited, own, source.passages, index)[0]
+    return cited, find_texts(cited, own, passages, open_index(index) if index else None)[0]

@@ -117,7 +117,7 @@ def rank_chosen(turns: Iterable[RunTurn], topics: Topics | None) -> RankedScores
     known = {turn.id: {s.text: s.id for s in topic.ptkb} for topic in given for turn in topic.turns}
     ranked: dict[str, dict[str, float]] = {}
     for turn in turns:
-        statements = turn.responses[0].statements if turn.responses else ()
+        statements = turn.responses[0].statements
         if topics is None and any(said.id is None for said in statements):
             raise UsageError("this run gives statements as texts", remedy="Give --topics too, to know which they are.")
         ids = known.get(turn.turn_id, {})

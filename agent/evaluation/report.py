@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent.evaluation import answers, ptkb
-from agent.evaluation.answers import NO_SOURCE, PassageSource, find_cited
+from agent.evaluation.answers import find_cited
 from agent.evaluation.scores import (
     Qrels,
     Scores,
@@ -68,7 +68,8 @@ class ReportRequest:
     qrels: Path | None = None
     ptkb_qrels: Path | None = None
     rel_level: int = 1  # from which a passage counts as relevant
-    texts: PassageSource = NO_SOURCE
+    passages: tuple[Path, ...] = ()  # files with the texts of cited passages
+    index: Path | None = None  # that has them
     overwrite: bool = False
 
 
@@ -79,13 +80,12 @@ class OpenedRun:
     name: str
     edition: str  # "" for a TREC run, which has rankings alone
     turns: Mapping[str, RunTurn]
-    traced: Mapping[str, TraceLine]  # by turn id; empty without a trace
+    traced: Mapping[str, TraceLine] = field(default_factory=dict)  # by turn id; empty without a trace
     is_manual: bool = False  # it was given the right statements, so that its choice says nothing
 
     def find_response(self, turn_id: str) -> RunResponse:
         """The first response of a turn."""
-        turn = self.turns.get(turn_id)
-        return turn.responses[0] if turn and turn.responses else NO_RESPONSE
+        return self.turns[turn_id].responses[0] if turn_id in self.turns else NO_RESPONSE
 
     def rank_passages(self, turn_id: str) -> dict[str, float]:
         """The scores of a turn's passages, as trec_eval orders them."""
@@ -161,14 +161,9 @@ def open_material(request: ReportRequest) -> Material:
     for file, found in (*checked, (request.qrels, passages), (given, statements)):
         if file:
             check_turns_shared(file, found, known)
-    return Material(
-        topics,
-        runs,
-        {id: passages[id] for id in known if id in passages},
-        {id: statements[id] for id in known if id in statements},
-        request.rel_level,
-        find_cited([turn for run in runs for turn in run.turns.values()], request.texts)[1],
-    )
+    passages, statements = ({id: each[id] for id in known if id in each} for each in (passages, statements))
+    cited = find_cited([turn for run in runs for turn in run.turns.values()], request.passages, request.index)
+    return Material(topics, runs, passages, statements, request.rel_level, cited[1])
 
 
 def open_run(path: Path) -> OpenedRun:
@@ -177,23 +172,22 @@ def open_run(path: Path) -> OpenedRun:
     if is_trace(path):
         return _read_traced_run(path, name)
     if begins_as_trec_run(read_utf8(path)):
-        ranked = read_ranking(path).hits
-        found = {id: tuple(RunPassage(hit.id, hit.score) for hit in hits) for id, hits in ranked.items()}
-        return OpenedRun(name, "", {id: RunTurn(id, (RunResponse(1, None, hits),)) for id, hits in found.items()}, {})
+        ranked = {id: found.items() for id, found in read_ranking(path).scores.items()}
+        found = {id: RunResponse(1, None, tuple(RunPassage(*hit) for hit in hits)) for id, hits in ranked.items()}
+        return OpenedRun(name, "", {id: RunTurn(id, (response,)) for id, response in found.items()})
     edition, turns = read_run_file(path)
     if problems := find_duplicates(("turn", turn.turn_id) for turn in turns):
         raise InvalidInputError(list_problems("has turns twice", problems), where=str(path))
-    run = OpenedRun(name, edition, {turn.turn_id: turn for turn in turns}, {})
+    run = OpenedRun(name, edition, {turn.turn_id: turn for turn in turns})
     beside = path.with_name(f"{name}.trace.jsonl")
     if not beside.is_file():
         return run
     traced = _read_traced_run(beside, name)
     both = run.turns.keys() & traced.turns.keys()
-    texts = [[each.find_response(id).text or "" for id in both] for each in (run, traced)]
-    if not both or texts[0] != texts[1]:
+    if not both or any((run.find_response(id).text or "") != (traced.find_response(id).text or "") for id in both):
         what = "is of another run: it has other turns or answers"
         raise InvalidInputError(what, where=str(beside), remedy="Move it away, or report on the trace itself.")
-    return OpenedRun(name, edition, run.turns, traced.traced, traced.is_manual)
+    return replace(traced, edition=edition, turns=run.turns)
 
 
 def _read_traced_run(path: Path, name: str) -> OpenedRun:
@@ -208,12 +202,11 @@ def compare_runs(material: Material) -> list[Comparison]:
     """What can be measured of search, statements and answers, each as `convagent eval` has it."""
     found = []
     names = name_measures(material.rel_level)
-    rouge_l = answers.ROUGE["rougeL"]
-    parts: list[tuple[Callable[[Material, OpenedRun], Scores | None], Sequence[str], set[str]]] = [
+    parts: Sequence[tuple[Callable[[Material, OpenedRun], Scores | None], Sequence[str], set[str]]] = (
         (_measure_search, names, {"nDCG@5", names[-3]}),
         (_measure_statements, ptkb.MEASURES, {"F1"}),
-        (_measure_answers, [name for name in answers.MEASURES if name != rouge_l], {"ROUGE-1", "supported"}),
-    ]
+        (_measure_answers, answers.MEASURES, {"ROUGE-1", "supported"}),
+    )
     for measure_run, measures, leading in parts:
         scores = [measure_run(material, run) for run in material.runs]
         for measure in measures:

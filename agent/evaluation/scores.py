@@ -125,8 +125,7 @@ def p_value(one: Scores, other: Scores, measure: str) -> float:
     pairs = [(value, theirs[turn_id]) for turn_id, value in mine.items() if turn_id in theirs]
     if len(pairs) < 2 or all(left == right for left, right in pairs):
         return 1.0
-    left, right = zip(*pairs, strict=True)
-    return float(ttest_rel(left, right).pvalue)
+    return float(ttest_rel(*zip(*pairs, strict=True)).pvalue)
 
 
 CUTOFFS = 1, 3, 5, 10
