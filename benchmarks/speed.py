@@ -215,7 +215,6 @@ def _measure_embedder(row: EmbeddingPace, name: str | None) -> EmbeddingPace | N
         return None
     embedder.embed(STATEMENTS)
     sentences = _pace(embedder.embed(STATEMENTS) for _ in range(8)) * len(STATEMENTS)
-    embedder.close()
     return replace(row, sentences=sentences)
 
 

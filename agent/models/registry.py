@@ -137,8 +137,7 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     from agent.models.bundled import open_from_cache
     from agent.models.embedding.llama_cpp import open_gguf
     from agent.models.embedding.minilm import convert_to_gguf
-    from agent.models.embedding.query_encoder import open_query_encoder
-    from agent.models.embedding.reader import open_reader
+    from agent.models.embedding.taught import open_query_encoder, open_reader
     from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
 
     embedder = open_from_cache(
@@ -151,7 +150,7 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     def find_reader() -> Read | None:
         """None where it cannot be opened, which is said once: answers are chosen as without it."""
         try:
-            return open_reader(weights, DIGEST, threads).read
+            return open_reader(weights, DIGEST, threads)
         except ConvagentError as error:
             log.warning("Answers are chosen without the reader: %s", error)
             return None
@@ -161,7 +160,7 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
         read = find_reader()
         return read(question, passage) if read else ()
 
-    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder().encode(text))
+    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder()(text))
     return replace(embedder, encode_turn=encode_turn, read=read_once)
 
 

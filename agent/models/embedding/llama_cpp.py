@@ -23,7 +23,6 @@ class LlamaCppEncoder:
     """An opened encoder: the states of a text's tokens, or what its pooling makes of them. Threads take turns."""
 
     name: str
-    digest: str
     weights: LlamaModel
     _context: Any
     _batch: Any
@@ -47,11 +46,6 @@ class LlamaCppEncoder:
             self._read(tokens)
             found = llama_cpp.llama_get_embeddings(self._context)
             return np.ctypeslib.as_array(found, shape=(len(tokens), int(self.weights.n_embd()))).copy()
-
-    def close(self) -> None:
-        llama_cpp.llama_batch_free(self._batch)
-        llama_cpp.llama_free(self._context)
-        self.weights.close()
 
     def _read(self, tokens: Sequence[int]) -> None:
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
@@ -85,25 +79,17 @@ class LlamaCppEmbedder:
             if len(tokens) > MAX_TOKENS:
                 tokens[MAX_TOKENS - 1 :] = tokens[-1:]  # the closing one
             row[:] = self._encoder.pool(tokens)
-        return normalise_rows(vectors)
-
-    def close(self) -> None:
-        self._encoder.close()
-
-
-def normalise_rows(vectors: Vectors) -> Vectors:
-    """The same directions, each of length 1."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
 def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEmbedder:
     """Load an embedding GGUF. Raises `InvalidInputError` where llama.cpp cannot read it or it is of another kind."""
-    encoder = open_encoder(path, name=name, digest=digest, threads=threads)
+    encoder = open_encoder(path, name=name, threads=threads)
     return LlamaCppEmbedder(name, digest, int(encoder.weights.n_embd()), encoder)
 
 
-def open_encoder(path: Path, *, name: str, digest: str, threads: int, by_token: bool = False) -> LlamaCppEncoder:
+def open_encoder(path: Path, *, name: str, threads: int, by_token: bool = False) -> LlamaCppEncoder:
     """Load a GGUF that encodes texts, with its own pooling, or `by_token` with none. Errors: those of `open_gguf`."""
     weights = load_weights(path)
     params = llama_cpp.llama_context_default_params()
@@ -119,4 +105,4 @@ def open_encoder(path: Path, *, name: str, digest: str, threads: int, by_token: 
     if not context or pools == by_token:
         remedy = "Name a GGUF of an embedding model, such as all-MiniLM-L6-v2."
         raise InvalidInputError("is no embedding model", where=str(path), remedy=remedy)
-    return LlamaCppEncoder(name, digest, weights, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))
+    return LlamaCppEncoder(name, weights, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))
