@@ -24,9 +24,8 @@ from agent.chat.store import ChatTurn, Store
 from agent.mcp.tools import to_ask_result
 from agent.serve.v1.conversations import list_citations
 from benchmarks.office_files import make_docx
-from indexes.documents.chunking import MAX_WORDS
+from indexes.documents.chunking import MAX_WORDS, escape_name
 from indexes.documents.document_index import DocumentIndex, open_documents
-from indexes.documents.passage_ids import escape_name
 from indexes.documents.reading import SETTLED_NS, parse_document
 from indexes.ranking.vectors import Embedder
 from indexes.text.units import split_units
@@ -416,7 +415,7 @@ def test_a_broken_database_is_made_again(tmp_path: Path) -> None:
         database.write_bytes(damage)
         assert opened(folder, tmp_path).reading.read == ("a.md", "b.md")
     with sqlite3.connect(database) as of_another_format:
-        of_another_format.execute("PRAGMA user_version = 999")
+        of_another_format.execute("UPDATE files SET incomplete_by = '9'")
     of_another_format.close()
     assert opened(folder, tmp_path).reading.read == ("a.md", "b.md")
 

@@ -23,8 +23,8 @@ from mcp.shared.exceptions import MCPError
 from agent.mcp.library import CallProgress, Library
 from agent.mcp.tools import MAX_TEXT, DocumentServer
 from agent.models.cancellation import CancellationToken
+from indexes.documents.chunking import escape_name
 from indexes.documents.isolation.process import ReadingProcess
-from indexes.documents.passage_ids import escape_name
 from indexes.documents.watching import VectorMaker
 from indexes.passage_index import PassageIndex
 from tests import within

@@ -154,7 +154,7 @@ def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanw
         os.utime(path, (1, 1))
     first = open_documents(folder, find_cache_directory(), None, stage_progress, 0.0)
     assert "bread.md" in first.reading.read
-    assert (len(first.reading.read), first.reading.waiting, first.is_behind) == (16, 5, True)
+    assert (len(first.reading.read), first.reading.waiting) == (16, 5)
     current = open_collection(str(folder), first.index, None, words_first=True)
     told: list[str] = []
     shown: list[str] = []
@@ -168,7 +168,7 @@ def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanw
     assert "I am still reading: 5 of 21 documents" in shown
     assert shown[-1] == ""
     again = open_documents(folder, find_cache_directory(), None, stage_progress, 0.0)
-    assert (again.reading.waiting, again.is_behind) == (0, False)
+    assert again.reading.waiting == 0
 
 
 def test_of_too_many_passages_those_found_get_vectors(

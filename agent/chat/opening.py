@@ -52,9 +52,10 @@ def open_source(
     cache = find_cache_directory()
     documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)
     show_documents(documents.reading)
-    if documents.is_behind:
+    is_behind = documents.reading.waiting > 0
+    if is_behind:
         log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
-    return documents.index, documents.is_behind
+    return documents.index, is_behind
 
 
 POLL_SECONDS = 0.1  # between two looks at whether the answer that waits is still wanted

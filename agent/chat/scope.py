@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent.chat.dated_documents import DatedItem, keep_to_items, list_items, read_wanted, select_items
 from indexes.documents.collection import Collection
-from indexes.documents.readers import has_reader
+from indexes.documents.reading import has_reader
 from indexes.words import match_any
 from schemas.errors import UsageError, list_with_limit
 

@@ -22,7 +22,7 @@ from agent.chat.session import Assistant
 from agent.chat.store import ChatTurn, Store
 from agent.serve.rendering import read_number, render_page
 from indexes.documents.collection import CHANGED, Collection
-from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
+from indexes.documents.reading import EXPECTED_SUFFIXES, has_reader
 from indexes.storage.atomic_files import scratch_directory, sync_to_disk
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Problem

@@ -31,7 +31,7 @@ from agent.serve.rendering import (
     render_page,
 )
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
-from indexes.documents.readers import READER_BY_SUFFIX
+from indexes.documents.reading import READER_BY_SUFFIX
 from schemas.errors import ConvagentError, MissingError, UsageError
 
 MAX_FOLDERS = 50  # to choose from

@@ -1,8 +1,16 @@
 """Cutting paragraphs into passages of about 80 to 150 words, between paragraphs or, in long ones, between sentences.
 
 A short section is joined to the one after it, and its heading goes into the text. Otherwise headings go into the title.
+
+The id of a passage is the file's path below its folder, and the place in it: `recipes/bread.md:12-18` (lines),
+`manual.pdf:p3` (a page; `p3.2` is its second passage), `people.csv:5`, `data.json:items[3]`, `lease.docx:Deposit` (a
+heading), `talk.pptx:slide4`, `costs.xlsx:Food!12` (a row of a sheet), `letters.mbox:message3`. Characters that would
+break or disguise a line of text are escaped as in a URI: %0A. The last colon of an id ends the path: there is none in a
+place.
 """
 
+import hashlib
+import os
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import takewhile
 
-from indexes.documents.passage_ids import escape_place
 from indexes.text.sentences import split_sentences
 from schemas.records import Mark
 
@@ -20,6 +27,12 @@ CHARACTERS_PER_WORD = 10  # that count as a word where words are longer or have 
 MAX_SENTENCE_CHARACTERS = 600  # a longer sentence is cut between words, or within one
 MAX_LABEL_CHARACTERS = 200  # of a title, a heading or a column's name, each of which stands with many passages
 MAX_SPLITTABLE_CHARACTERS = 100_000  # a longer paragraph is not split into sentences
+MAX_ID_CHARACTERS = 950  # an index refuses an id of more than a thousand; numbers may be added
+MAX_NAME_CHARACTERS = 800  # of a path below the folder
+MAX_PLACE_CHARACTERS = 60  # of a heading
+# Controls, line separators, marks of text direction, bytes that are no UTF-8; and what looks like an escape.
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|%(?=[0-9A-Fa-f]{2})")
+
 NOTES = "Notes"  # the heading of footnotes and endnotes, which come last, and of a speaker's notes
 
 
@@ -191,3 +204,23 @@ def chunk_sections(blocks: Iterable[Block], unheaded: str = "") -> Iterator[Chun
     for chunk in chunk_blocks(numbered):
         marks = tuple(replace(mark, place=name_place(mark.place)) for mark in chunk.marks)
         yield replace(chunk, place=name_place(chunk.place), marks=marks)
+
+
+def escape_name(name: str) -> str:
+    """A file's name or path as ids have it: printable, and in one line."""
+    return _ESCAPED.sub(lambda found: "".join(f"%{byte:02X}" for byte in os.fsencode(found[0])), name)
+
+
+def escape_place(text: str) -> str:
+    """A heading or the name of a sheet as the place in an id: without colons, and not too long."""
+    short = " ".join(text.split())[:MAX_PLACE_CHARACTERS].strip(" :")
+    return escape_name(short).replace(":", "%3A")
+
+
+def shorten_place(place: str, most: int) -> str:
+    """A place that can be written down, and of at most so many characters; a longer one ends in a digest of it."""
+    written = place.encode("utf-8", "replace").decode("utf-8")
+    if len(written) <= most:
+        return written
+    digest = hashlib.sha256(written.encode()).hexdigest()[:12]
+    return f"{written[: most - len(digest) - 1]}~{digest}"

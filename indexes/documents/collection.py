@@ -62,10 +62,15 @@ class WholeDocuments:
 
     @cached_property
     def _ids(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for id in self.index.get_ids(range(len(self.index)) if self.numbers is None else self.numbers):
-            found.setdefault(id.rpartition(":")[0] or id, []).append(id)
-        return found
+        return group_by_document(self.index, range(len(self.index)) if self.numbers is None else self.numbers)
+
+
+def group_by_document(index: Index, numbers: Sequence[int]) -> dict[str, list[str]]:
+    """The ids of passages, given by their places in the index, by the paths of their documents below the folder."""
+    found: dict[str, list[str]] = {}
+    for id in index.get_ids(numbers):
+        found.setdefault(id.rpartition(":")[0] or id, []).append(id)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +127,7 @@ class Collection:
 
     def list_documents(self) -> dict[str, str]:
         """The paths of its documents below the folder, each with the id of the document's first passage."""
-        first: dict[str, str] = {}
-        for id in self.index.get_ids(self.list_numbers()):
-            first.setdefault(id.rpartition(":")[0] or id, id)
-        return first
+        return {path: ids[0] for path, ids in group_by_document(self.index, self.list_numbers()).items()}
 
 
 def name_documents(names: Sequence[str]) -> str:

@@ -11,15 +11,14 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISDIR
 
+from indexes.documents.chunking import escape_name
 from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.parse_cache import CachedCorpus, ParseCache
-from indexes.documents.passage_ids import escape_name
-from indexes.documents.readers import EXPECTED_SUFFIXES, has_reader
-from indexes.documents.reading import FileVersion, read_contents, read_stamp
+from indexes.documents.reading import EXPECTED_SUFFIXES, FileVersion, has_reader, read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
 from indexes.passage_index import PassageIndex
@@ -32,6 +31,7 @@ from schemas.records import Problem
 FEW = 50  # files that nobody waits for long: they are always read
 MAX_INDEXES = 3  # kept of one folder: somebody else may still have the one before open
 MAX_REASONS = 5  # reasons in the error that nothing could be read
+_LEADS_OUT = "is a link that leads out of the folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,12 @@ def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
     Raises `MissingError` where there is no such folder or file, `InvalidInputError` for a file that is no document.
     """
     if folder.is_dir():
-        root = folder.stat()
-        walk = _Walk(folder.resolve(), follow_links, {(root.st_dev, root.st_ino)})
-        found = list(walk.list_below(folder, ""))
+        found = list(_walk(folder, follow_links=follow_links))
         names = tuple(sorted(name for name, reason in found if not reason))
-        skipped = [Problem(escape_name(name), reason) for name, reason in found if reason]
-        if links := walk.left_out:
+        skipped = [Problem(escape_name(name), reason) for name, reason in found if reason not in ("", _LEADS_OUT)]
+        if links := [name for name, reason in found if reason == _LEADS_OUT]:
             others = f", as {'does' if len(links) == 2 else 'do'} {len(links) - 1} more" if len(links) > 1 else ""
-            what = f"is a link that leads out of the folder and is not followed{others}; --follow-links reads them"
+            what = f"{_LEADS_OUT} and is not followed{others}; --follow-links reads them"
             skipped.append(Problem(escape_name(links[0]), what))
         return Listing(folder, names, tuple(skipped))
     if not folder.exists():
@@ -68,43 +66,33 @@ def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
     return Listing(folder.parent, (folder.name,), ())
 
 
-@dataclass(slots=True)
-class _Walk:
-    root: Path  # without links
-    follow_links: bool
-    seen: set[tuple[int, int]]  # folders
-    left_out: list[str] = field(default_factory=list)  # links that lead out of the folder
+def _walk(folder: Path, *, follow_links: bool) -> Iterator[tuple[str, str]]:
+    """The files below a folder by their paths there, each with the reason why it is left out; "" for documents."""
+    root, unread, seen = folder.resolve(), list[OSError](), {_identify(folder.stat())}
+    for directory, folders, files in os.walk(folder, followlinks=True, onerror=unread.append):
+        names = sorted(name for name in (*folders, *files) if not name.startswith("."))
+        folders.clear()  # but for those that are to be entered
+        for path in (Path(directory) / name for name in names):
+            name = path.relative_to(folder).as_posix()
+            try:
+                found, leads_out = path.stat(), path.is_symlink() and not path.resolve().is_relative_to(root)
+            except (OSError, RuntimeError) as error:  # the second of a loop of links
+                is_lost, why = isinstance(error, FileNotFoundError), getattr(error, "strerror", error)
+                yield name, "is a link to nothing" if is_lost and path.is_symlink() else f"cannot be read ({why})"
+                continue
+            if leads_out and not follow_links:
+                yield name, _LEADS_OUT
+            elif not S_ISDIR(found.st_mode):
+                yield name, "" if has_reader(path) else f"is of no kind that can be read ({EXPECTED_SUFFIXES})"
+            elif (identity := _identify(found)) not in seen:
+                seen.add(identity)
+                folders.append(path.name)
+    for closed in unread:
+        yield Path(closed.filename).relative_to(folder).as_posix(), f"cannot be read ({closed.strerror})"
 
-    def list_below(self, folder: Path, above: str) -> Iterator[tuple[str, str]]:
-        """The files below a folder, each with the reason why it is left out; "" for documents."""
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            yield above or str(folder), f"cannot be read ({error.strerror})"
-            return
-        for entry in entries:
-            name = f"{above}/{entry.name}" if above else entry.name
-            if not entry.name.startswith("."):
-                yield from self._list_entry(Path(entry.path), name)
 
-    def _list_entry(self, path: Path, name: str) -> Iterator[tuple[str, str]]:
-        try:
-            is_link = path.is_symlink()
-            if is_link and not path.exists():
-                yield name, "is a link to nothing"
-                return
-            leads_out = is_link and not path.resolve().is_relative_to(self.root)
-            found = path.stat()
-        except (OSError, RuntimeError) as error:  # of a loop of links
-            yield name, f"cannot be read ({getattr(error, 'strerror', error)})"
-            return
-        if leads_out and not self.follow_links:
-            self.left_out.append(name)
-        elif not S_ISDIR(found.st_mode):
-            yield name, "" if has_reader(path) else f"is of no kind that can be read ({EXPECTED_SUFFIXES})"
-        elif (identity := (found.st_dev, found.st_ino)) not in self.seen:
-            self.seen.add(identity)
-            yield from self.list_below(path, name)
+def _identify(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +114,6 @@ class DocumentIndex:
 
     index: PassageIndex
     reading: ReadingReport
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether it is not of all documents as they are now, for want of time."""
-        return self.reading.waiting > 0
 
 
 def open_documents(

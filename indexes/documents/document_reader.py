@@ -1,6 +1,6 @@
 """What a reader of one document type is: the suffixes it reads, and how it turns a file's bytes into chunks.
 
-`readers.py` lists them. Text is decoded as UTF-8, as its byte order mark says, or by a guess, which is told.
+`reading.py` lists them. Text is decoded as UTF-8, as its byte order mark says, or by a guess, which is told.
 """
 
 import codecs

@@ -7,7 +7,7 @@ one cache, and it may be deleted at any time.
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version as find_version
 from pathlib import Path
 
@@ -21,11 +21,11 @@ from indexes.storage.directories import make_private_directory, make_private_fil
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-FORMAT = 10  # to be raised when files are cut differently: then all are read again
+_CUT = "11"  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 _TABLE = (
-    "CREATE TABLE files (name TEXT PRIMARY KEY, version BLOB, digest TEXT, reason TEXT, incomplete_by TEXT, "
-    "language TEXT, parsed BLOB)"
+    "CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, version BLOB, digest TEXT, reason TEXT, "
+    "incomplete_by TEXT, language TEXT, parsed BLOB)"
 )
 
 
@@ -38,10 +38,10 @@ class ParseCache:
             make_private_directory(path.parent)
             make_private_file(path)  # these are a person's own texts
             self._database = _open_or_recreate(path)
-            # read again what broke other readers, or had pictures that these could not read
-            stale = "FROM files WHERE incomplete_by NOT IN ('', ?)"
-            if self._database.execute(f"SELECT 1 {stale}", (describe_readers(),)).fetchone():  # else no lock is needed
-                self._database.execute(f"DELETE {stale}", (describe_readers(),))
+            # read again what was cut differently, broke other readers, or had pictures that these could not read
+            current, stale = (_CUT, f"{_CUT} {describe_readers()}"), "FROM files WHERE incomplete_by NOT IN (?, ?)"
+            if self._database.execute(f"SELECT 1 {stale}", current).fetchone():  # else no lock is needed
+                self._database.execute(f"DELETE {stale}", current)
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             raise _unusable_error(path, error) from error
 
@@ -59,7 +59,7 @@ class ParseCache:
         return {name: msgspec.json.decode(version, type=FileVersion) for name, version in rows}
 
     def save_file(self, name: str, version: FileVersion, parsed: ParsedDocument) -> None:
-        incomplete_by = describe_readers() if parsed.broke_reader or parsed.lacks_ocr else ""
+        incomplete_by = f"{_CUT} {describe_readers()}" if parsed.broke_reader or parsed.lacks_ocr else _CUT
         found = (parsed.reason, incomplete_by, parsed.language, msgspec.json.encode(parsed))
         row = (name, msgspec.json.encode(version), version.digest, *found)
         self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -94,7 +94,7 @@ class ParseCache:
 
     def compute_state(self) -> str:
         """A name for all passages in the cache, which changes when any document does."""
-        state = msgspec.json.encode((FORMAT, ANALYZER, self.list_documents()))
+        state = msgspec.json.encode((_CUT, ANALYZER, self.list_documents()))
         return hashlib.sha256(state).hexdigest()[:16]
 
     @contextmanager
@@ -134,36 +134,21 @@ def _unusable_error(path: Path, error: Exception) -> RunError:
 
 
 def _open_or_recreate(path: Path) -> sqlite3.Connection:
-    """The database; one that is damaged or of another format is replaced by an empty one."""
+    """The database; one that is damaged is replaced by an empty one."""
     try:
-        return _open_current(path)
+        return _open_checked(path)
     except sqlite3.OperationalError:  # locked for too long, or not writable: it is not damaged
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         for suffix in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                path.with_name(path.name + suffix).unlink()
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
         make_private_file(path)
-        return _open_current(path)
+        return _open_checked(path)
 
 
-def _open_current(path: Path) -> sqlite3.Connection:
-    database = open_database(path, WAIT_SECONDS, None)
-    try:
-        if database.execute("PRAGMA quick_check").fetchone() != ("ok",):
-            raise sqlite3.DatabaseError("is damaged")
-        if not _is_current(database):
-            database.execute("BEGIN IMMEDIATE")
-            if not _is_current(database):  # unless another process made the table meanwhile
-                database.execute("DROP TABLE IF EXISTS files")
-                database.execute(_TABLE)
-                database.execute(f"PRAGMA user_version = {FORMAT}")
-            database.execute("COMMIT")
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _is_current(database: sqlite3.Connection) -> bool:
-    return bool(database.execute("PRAGMA user_version").fetchone() == (FORMAT,))
+def _open_checked(path: Path) -> sqlite3.Connection:
+    database = open_database(path, WAIT_SECONDS, None, [_TABLE])
+    if database.execute("PRAGMA quick_check").fetchone() == ("ok",):
+        return database
+    database.close()
+    raise sqlite3.DatabaseError("is damaged")

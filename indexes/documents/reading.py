@@ -1,6 +1,7 @@
 """Reading a person's own files: bytes from the disk, and passages with ids and titles from the bytes.
 
-`document_index.py` finds the files, `readers.py` lists the types, `parse_cache.py` keeps the passages.
+`READERS` lists the types: to add one, write a module with a `DocumentReader` and list it here. `document_index.py`
+finds the files, `parse_cache.py` keeps the passages.
 """
 
 import hashlib
@@ -14,10 +15,29 @@ from itertools import groupby
 from pathlib import Path
 from stat import S_ISREG
 
-from indexes.documents.chunking import MAX_LABEL_CHARACTERS, shorten_label
+from indexes.documents.chunking import (
+    MAX_ID_CHARACTERS,
+    MAX_LABEL_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    escape_name,
+    shorten_label,
+    shorten_place,
+)
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.passage_ids import MAX_ID_CHARACTERS, MAX_NAME_CHARACTERS, escape_name, shorten_place
-from indexes.documents.readers import find_reader
+from indexes.documents.formats.csv_tables import CSV_TABLES
+from indexes.documents.formats.html import HTML
+from indexes.documents.formats.images import IMAGES
+from indexes.documents.formats.json_files import JSON_FILES, JSON_LINES
+from indexes.documents.formats.markdown import MARKDOWN
+from indexes.documents.formats.pdf import PDF
+from indexes.documents.formats.plain_text import PLAIN_TEXT
+from indexes.documents.office.docx import DOCX
+from indexes.documents.office.epub import EPUB
+from indexes.documents.office.mail import EML, MBOX
+from indexes.documents.office.open_document import ODP, ODS, ODT
+from indexes.documents.office.rtf import RTF
+from indexes.documents.office.sheets import XLSX
+from indexes.documents.office.slides import PPTX
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
 from indexes.text.dates import read_date
@@ -25,7 +45,18 @@ from indexes.text.languages import find_document_language
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 
+READERS: tuple[DocumentReader, ...] = (
+    PLAIN_TEXT, MARKDOWN, HTML, CSV_TABLES, JSON_FILES, JSON_LINES, PDF, DOCX, ODT, RTF, EPUB, PPTX, ODP, XLSX, ODS,
+    EML, MBOX, IMAGES,
+)  # fmt: skip
+READER_BY_SUFFIX = {suffix: reader for reader in READERS for suffix in reader.suffixes}
+EXPECTED_SUFFIXES = ", ".join(suffix.removeprefix(".") for suffix in READER_BY_SUFFIX)  # for messages
 SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)
+
+
+def has_reader(path: Path) -> bool:
+    """Whether a file is of a type that can be read, by the suffix of its name."""
+    return path.suffix.lower() in READER_BY_SUFFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +107,7 @@ def read_contents(path: Path) -> tuple[FileVersion, bytes, bool]:
     Raises `MissingError` for a file that is not there or cannot be read, and `InvalidInputError` for one that is no
     plain file, or larger than its reader allows (then nothing is read of it). Neither says where.
     """
-    most = find_reader(path).max_bytes
+    most = READER_BY_SUFFIX[path.suffix.lower()].max_bytes
     try:
         _require_plain_file(path.stat())  # before it is opened: a device might do something
         now = time.time_ns()
@@ -120,7 +151,7 @@ def parse_document(path: Path, name: str, data: bytes) -> ParsedDocument:
     if len(name) > MAX_NAME_CHARACTERS:
         return ParsedDocument(reason=f"has a path of more than {MAX_NAME_CHARACTERS} characters below the folder")
     try:
-        reader = find_reader(path)
+        reader = READER_BY_SUFFIX[path.suffix.lower()]
         document = reader.read(data)
     except InvalidInputError as error:
         return ParsedDocument(reason=error.what)

@@ -18,7 +18,7 @@ import psutil
 
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import ReadingReport, open_documents
-from indexes.documents.readers import has_reader
+from indexes.documents.reading import has_reader
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import HybridRetriever, open_retriever

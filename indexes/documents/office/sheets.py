@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, escape_place
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.block_building import format_row
 from indexes.documents.formats.csv_tables import TableRow, name_columns
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
-from indexes.documents.passage_ids import escape_place
 
 MAX_ROWS, MAX_CHARACTERS = 100_000, 50_000_000  # of a file, over all its sheets; the rest is left out
 MAX_COLUMNS = 1_000  # of a row; the rest is left out
