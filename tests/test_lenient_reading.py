@@ -6,6 +6,7 @@ Each row is a file of ours in a shape that the guidelines, the organisers' sampl
 import json
 import re
 from collections.abc import Iterator
+from ctypes import c_float
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ import pytest
 from agent.runs.given_ranking import read_ranking
 from agent.tracks.oddities import Oddities
 from agent.tracks.run_files import detect_run, read_run
-from agent.tracks.run_records import as_32_bits, separate_32_bit_scores
 from agent.tracks.topic_files import read_topics
+from indexes.ranking.rankings import separate_scores
 from tests.broken_runs import TABLES, changed, decoded, encoded, is_odd
 from tests.conftest import shared_file
 from tests.fuzz.bench import Ended, call, settings
@@ -107,10 +108,10 @@ def test_each_oddity_is_counted_and_placed(tmp_path: Path) -> None:
     oddities = Oddities()
     first, second = read_run(run.read_bytes(), oddities)[2]
     place = "$.turns[0].responses[0].passage_provenance[0]"
-    assert [str(oddity) for oddity in oddities] == [
-        f"`score` is absent: the order of the list counts (2 times, first at {place})",
-        f"the unknown field `note` is left out (2 times, first at {place})",
-        f"`used` is absent: the passage counts as not used (2 times, first at {place})",
+    assert [str(problem) for problem in oddities.list_problems()] == [
+        f"{place}: `score` is absent: the order of the list counts (2 times)",
+        f"{place}: the unknown field `note` is left out (2 times)",
+        f"{place}: `used` is absent: the passage counts as not used (2 times)",
     ]
     assert [passage.score for passage in first.responses[0].passages or ()] == [3.0, 2.0, 1.0]
     assert [passage.score for passage in second.responses[0].passages or ()] == [9.5, 4.25, 0.125]
@@ -160,9 +161,9 @@ def test_odd_topics_are_read_and_said(tmp_path: Path, caplog: pytest.LogCaptureF
     assert topics.turn_ids() == ["9-1_1", "9-1_2"]
     said = [record.getMessage().removeprefix(f"{tmp_path / 'topics.json'}: ") for record in caplog.records]
     assert said == [
-        "the unknown field `persona` is left out (once, at $[0])",
-        "the unknown field `note` is left out (2 times, first at $[0].turns[0])",
-        "`turn_id` is a text, read as a number (2 times, first at $[0].turns[0].turn_id)",
+        "$[0]: the unknown field `persona` is left out",
+        "$[0].turns[0]: the unknown field `note` is left out (2 times)",
+        "$[0].turns[0].turn_id: `turn_id` is a text, read as a number (2 times)",
     ]
 
 
@@ -254,6 +255,5 @@ def test_what_the_official_script_of_2025_takes_is_a_warning(what: str, tmp_path
     "scores", [[2.0, 2.0, 1.0], [20000.0001, 20000.0, 1.0], [1e30, 1e30, 1e30], [3e38, 1e300, 0.0], [-5e4, -5e4, -5e4]]
 )
 def test_scores_differ_as_32_bit_floats(scores: list[float]) -> None:
-    hits = separate_32_bit_scores((str(n), score) for n, score in enumerate(scores))
-    seen = [as_32_bits(hit.score) for hit in hits]
+    seen = [c_float(hit.score).value for hit in separate_scores("abc", scores)]
     assert all(after < before for before, after in pairwise(seen))

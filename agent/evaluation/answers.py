@@ -36,7 +36,7 @@ def evaluate_answers(
     for run in runs:
         edition, found = read_run_file(run)
         texts = None
-        if load_edition(edition).limits.cites:
+        if load_edition(edition).rules.cites:
             cited, texts = find_cited(found, passages, index)
             if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
                 what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"

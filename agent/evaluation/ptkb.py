@@ -103,7 +103,7 @@ def labels_of_topics(topics: Topics | None) -> Qrels:
 def _chosen_ids(path: Path, topics: Topics | None) -> RankedScores:
     """The first response's statements by turn id, scored by their place: the order is all that editions share."""
     edition, turns = read_run_file(path)
-    if not load_edition(edition).limits.statements:
+    if not load_edition(edition).rules.statements:
         raise UsageError(f"{path}: {edition} has no personal statements")
     return rank_chosen(turns, topics)
 

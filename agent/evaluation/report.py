@@ -224,7 +224,7 @@ def _measure_search(material: Material, run: OpenedRun) -> Scores | None:
 
 
 def _measure_statements(material: Material, run: OpenedRun) -> Scores | None:
-    chooses = run.edition and not run.is_manual and load_edition(run.edition).limits.statements
+    chooses = run.edition and not run.is_manual and load_edition(run.edition).rules.statements
     if not chooses or not material.statement_labels:
         return None
     return ptkb.measure_ptkb(run.name, ptkb.rank_chosen(run.turns.values(), material.topics), material.statement_labels)

@@ -22,8 +22,8 @@ from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace, resume_trace
 from agent.runs.worker import TopicTask, WorkerSpecification
 from agent.tracks.registry import load_edition
-from agent.tracks.rules import STRICT, Checks
-from agent.tracks.run_files import check_expressible, encode_run, make_checker
+from agent.tracks.rules import STRICT, Checks, RunChecker
+from agent.tracks.run_files import check_expressible, encode_run
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable, write_atomically
@@ -116,7 +116,7 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
     check_expressible(edition, info, topics, request.plan.responses)
     usual = load_edition(topics.edition).statement_threshold
     min_probability = usual if request.min_probability is None else request.min_probability
-    tokens = load_edition(edition).limits.response_tokens(request.plan.responses)
+    tokens = load_edition(edition).rules.response_tokens(request.plan.responses)
     plan = replace(request.plan, min_probability=min_probability, response_tokens=tokens)
     evidence = open_evidence(request.origin, topics, plan)
     with open_backend(request.on, plan_workforce(request, topics, plan, evidence)) as backend:
@@ -168,7 +168,8 @@ def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: 
     A turn for which there was no passage at all, which was said before it was answered, keeps the official rules alone.
     """
     answered = (line.answered for line in trace.lines(topics.turn_ids()))
-    checker, official = make_checker(edition, info, topics, STRICT), make_checker(edition, info, topics, Checks())
+    rules = load_edition(edition).rules
+    checker, official = (RunChecker(rules, topics, info, checks) for checks in (STRICT, Checks()))
     problems: list[Problem] = []
 
     def check(turn: RunTurn) -> None:

@@ -14,8 +14,8 @@ from agent.runs.trec import decode_rankings, holds_json, sort_by_score
 from agent.tracks.lenient_reading import list_problems
 from agent.tracks.oddities import Oddities, find_duplicates, report_oddities
 from agent.tracks.run_files import read_run
-from agent.tracks.run_records import separate_32_bit_scores
 from agent.tracks.topic_files import detect_edition, parse_topics
+from indexes.ranking.rankings import separate_scores
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Passage, Problem, Topics
@@ -56,8 +56,8 @@ def read_ranking(path: Path) -> GivenRanking:
     doubled = find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
     if doubled and not labels:
         raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
-    hits = {turn_id: separate_32_bit_scores(dict.fromkeys(ranked)) for turn_id, ranked in found.items()}
     scores = {turn_id: dict(ranked) for turn_id, ranked in found.items()}
+    hits = {turn_id: separate_scores(ranked, [*ranked.values()]) for turn_id, ranked in scores.items()}
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels, scores, name)
 
 

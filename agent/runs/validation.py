@@ -51,7 +51,7 @@ def check_run(
     opened = open_index(index) if index else None
     hits = read_ranking(ranking).hits.items() if ranking else None
     checks = Checks(
-        collection or load_edition(edition or known.edition).limits.collection,
+        collection or load_edition(edition or known.edition).rules.collection,
         strict,
         cache(lambda id: opened.find(id) is not None) if opened else None,
         None if hits is None else {turn_id: [hit.id for hit in found] for turn_id, found in hits},

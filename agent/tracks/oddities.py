@@ -8,51 +8,36 @@ reads the file (`report_oddities`), and by `convagent validate`.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from schemas.errors import InvalidInputError
 from schemas.records import Problem
 
 log = logging.getLogger("convagent")
 OddityKind = Literal["unknown field", "number as text", "id as number", "absent field", "no JSON"]
-
-
-@dataclass(frozen=True, slots=True)
-class Oddity:
-    """Something odd that stands `count` times in a file, first at `where` (a JSON path or a line)."""
-
-    kind: OddityKind
-    what: str
-    where: str
-    count: int = 1
-
-    def __str__(self) -> str:
-        times = f"{self.count} times, first" if self.count > 1 else "once,"
-        return f"{self.what} ({times} at {self.where})"
-
-    def to_problem(self, *, is_error: bool) -> Problem:
-        """The oddity at its first place."""
-        times = f" ({self.count} times)" if self.count > 1 else ""
-        return Problem(self.where, f"{self.what}{times}", "error" if is_error else "warning")
+ALL_KINDS: tuple[OddityKind, ...] = get_args(OddityKind)
 
 
 class Oddities:
-    """The oddities of one file, in the order in which they first appear."""
+    """The oddities of one file, in the order in which they first appear, each with its first place and its count."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[OddityKind, str], Oddity] = {}
+        self._found: dict[tuple[OddityKind, str], tuple[str, int]] = {}
 
     def add(self, kind: OddityKind, what: str, where: str, count: int = 1) -> None:
-        """Count one more of a kind."""
-        before = self._found.get((kind, what), Oddity(kind, what, where, 0))
-        self._found[kind, what] = replace(before, count=before.count + count)
+        """Count one more of a kind. `where` is a JSON path or a line."""
+        first, before = self._found.get((kind, what), (where, 0))
+        self._found[kind, what] = first, before + count
 
-    def __iter__(self) -> Iterator[Oddity]:
-        return iter(tuple(self._found.values()))
+    def list_problems(self, refused: Container[OddityKind] = ()) -> list[Problem]:
+        """Each oddity at its first place: an error where its kind is refused, else a warning."""
+        return [
+            Problem(where, f"{what} ({count} times)" if count > 1 else what, "error" if kind in refused else "warning")
+            for (kind, what), (where, count) in self._found.items()
+        ]
 
 
 def check_unique(names: Iterable[tuple[str, str]], problems: Sequence[Problem] = ()) -> None:
@@ -84,5 +69,5 @@ def report_oddities(path: Path) -> Iterator[Oddities]:
     oddities = Oddities()
     with locate_errors(path):
         yield oddities
-    for oddity in oddities:
-        log.warning("%s: %s", path, oddity)
+    for problem in oddities.list_problems():
+        log.warning("%s: %s", path, problem)

@@ -14,8 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from agent.tracks.edition import Edition
 from agent.tracks.ikat.ikat_2023 import NonEmpty
 from agent.tracks.oddities import check_unique
-from agent.tracks.rules import EditionLimits, OfficialValidator
-from agent.tracks.run_layouts import JSON_ARRAY
+from agent.tracks.rules import EditionRules
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels
 
@@ -69,9 +68,7 @@ class Qrecc(Edition):
     topics_shape = list[Row]
     run_shape: Any = list[RunEntry]
     entry_shape = RunEntry
-    layout = JSON_ARRAY
-    limits = EditionLimits(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")
-    official = OfficialValidator(frozenset({"no JSON"}))
+    rules = EditionRules(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")
     optional_parts = frozenset({"rewrite", "passages", "answer"})
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:

@@ -10,11 +10,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from ctypes import c_float
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from agent.tracks.oddities import OddityKind
-from agent.tracks.run_records import RunResponse, RunTurn, as_32_bits
+from agent.tracks.run_records import RunResponse, RunTurn
 from indexes.text.response_length import MAX_TOKENS, count_spacy_tokens, count_whitespace_words
 from schemas.records import Problem, RunInfo, Topics
 
@@ -27,8 +28,11 @@ CITATION = re.compile(r"\[\s*[\w:.-]+(?:\s*[,;]\s*[\w:.-]+)*\s*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class EditionLimits:
-    """What the rules ask of a run of an edition; None where there is no limit."""
+class EditionRules:
+    """What the rules ask of a run of an edition; None where there is no limit.
+
+    The organisers' validator takes what is not among `refused`, some of it with a warning.
+    """
 
     tokens: int | None = MAX_TOKENS  # of a response: both tokens by spaCy and words by white space
     together: bool = False  # whether the responses of a turn are counted together
@@ -37,6 +41,9 @@ class EditionLimits:
     statements: bool = True  # whether a run says which personal statements were chosen
     responses: int | None = None  # answers a turn
     collection: str = "clueweb22"  # whose ids the passages have
+    refused_oddities: frozenset[OddityKind] = frozenset({"no JSON"})
+    refused: "frozenset[Rule]" = frozenset()
+    refuses_repeated_turns: bool = True
 
     def response_tokens(self, responses: int) -> int:
         """How long each of so many responses to a turn may be: 250 tokens, or its share of them (2025)."""
@@ -45,15 +52,6 @@ class EditionLimits:
     def most_responses(self) -> int:
         """How many responses to a turn can be written: where they share their length, each needs some of it."""
         return min(self.responses or MAX_RESPONSES, MAX_TOKENS // MIN_TOKENS if self.together else MAX_RESPONSES)
-
-
-@dataclass(frozen=True, slots=True)
-class OfficialValidator:
-    """What the organisers' validator of an edition refuses; it takes everything else, some of it with a warning."""
-
-    oddities: frozenset[OddityKind]
-    rules: "frozenset[Rule]" = frozenset()
-    repeated_turns: bool = True  # whether it refuses a turn that is there twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def says_something(text: str | None) -> bool:
     return any(unicodedata.category(character)[0] not in "ZC" for character in rest)
 
 
-def check_whole_turn(turn: RunTurn, limits: EditionLimits) -> Iterator[str]:
+def check_whole_turn(turn: RunTurn, rules: EditionRules) -> Iterator[str]:
     """What holds of a turn's responses together.
 
     They are ranked 1, 2, 3 (2023 and 2024: `check_response`) and at most 1,000 (2024, guidelines). The 2025 validator
@@ -84,11 +82,11 @@ def check_whole_turn(turn: RunTurn, limits: EditionLimits) -> Iterator[str]:
     ranks = [response.rank for response in turn.responses]
     if ranks != list(range(1, len(ranks) + 1)):
         yield f"ranks are {ranks}, expected 1 to {len(ranks)}"
-    if limits.responses and len(ranks) > limits.responses:
-        yield f"has {len(ranks)} responses, at most {limits.responses} are allowed"
+    if rules.responses and len(ranks) > rules.responses:
+        yield f"has {len(ranks)} responses, at most {rules.responses} are allowed"
     counts = [count_whitespace_words(response.text or "") for response in turn.responses]
     kept = len(counts)
-    while limits.together and sum(counts[:kept]) > MAX_TOKENS:
+    while rules.together and sum(counts[:kept]) > MAX_TOKENS:
         kept -= 1
     if kept < len(counts):
         deleted = len(counts) - kept
@@ -98,11 +96,15 @@ def check_whole_turn(turn: RunTurn, limits: EditionLimits) -> Iterator[str]:
 def check_text(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
     """A response says something, except in a run whose responses are not judged, and not too much.
 
-    At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025).
+    At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025). What says
+    something names where it is from (2024 only warns, and then takes the first five).
     """
-    if asked.limits.cites and asked.judged and not says_something(response.text):
+    if asked.rules.cites and says_something(response.text):
+        if not response.used:
+            yield "passages has no passage marked used, or cited"
+    elif asked.rules.cites and asked.judged:
         yield "text is empty"
-    if (most := asked.limits.tokens) is not None:
+    if (most := asked.rules.tokens) is not None:
         tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
         for count, unit in ((tokens, "tokens by spaCy"), (words, "words")):
             if count > most:
@@ -114,7 +116,7 @@ def check_ranking(_turn_id: str, response: RunResponse, asked: "RunChecker") -> 
 
     TREC tools sort by score, as 32-bit floats, so equal scores lose the ranking.
     """
-    most, passages = asked.limits.passages, response.passages or ()
+    most, passages = asked.rules.passages, response.passages or ()
     if most and len(passages) > most:
         yield f"passages are {len(passages)}, at most {most} are allowed"
     if most and not passages:
@@ -123,19 +125,11 @@ def check_ranking(_turn_id: str, response: RunResponse, asked: "RunChecker") -> 
         if times > 1:
             yield f"passages list {id} {times} times"
     form = COLLECTIONS[asked.checks.collection]
-    yield from _name_ids(
-        [passage.id for passage in passages if not form.fullmatch(passage.id)], "is no id of the collection"
-    )
+    yield from _name_ids([each.id for each in passages if not form.fullmatch(each.id)], "is no id of the collection")
     for before, after in pairwise(passages):
-        if not as_32_bits(after.score) < as_32_bits(before.score):
+        if not c_float(after.score).value < c_float(before.score).value:
             yield f"passages {after.id} scores {after.score}, not below {before.id} with {before.score}"
             return
-
-
-def check_some_passage_used(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """A response that says something names where it is from (2024 only warns, and then takes the first five)."""
-    if asked.limits.cites and says_something(response.text) and not response.used:
-        yield "passages has no passage marked used, or cited"
 
 
 def check_citations_listed(_turn_id: str, response: RunResponse, _asked: "RunChecker") -> Iterator[str]:
@@ -186,7 +180,6 @@ Rule = Callable[[str, RunResponse, "RunChecker"], Iterator[str]]  # gets the tur
 RULES: tuple[Rule, ...] = (
     check_text,
     check_ranking,
-    check_some_passage_used,
     check_citations_listed,
     check_statements_known,
     check_statement_order,
@@ -200,13 +193,10 @@ class RunChecker:
     That the turns are those of the topics is an error in every edition, and that each is there once in all but 2025.
     """
 
-    def __init__(
-        self, topics: Topics, info: RunInfo, limits: EditionLimits, official: OfficialValidator, checks: Checks
-    ) -> None:
-        self.limits, self.checks = limits, checks
+    def __init__(self, rules: EditionRules, topics: Topics, info: RunInfo, checks: Checks) -> None:
+        self.rules, self.checks = rules, checks
         self.judged = info.parts.answer  # whether there must be a text
         self.ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
-        self._official = official
         self._seen: set[str] = set()
         self._first: RunTurn | None = None
         self._info = info
@@ -221,9 +211,9 @@ class RunChecker:
             yield Problem(place, "is not a turn of these topics")
         if turn.turn_id in self._seen:
             repeated = Problem(place, "is there already")
-            yield repeated if self._official.repeated_turns else self._judge(repeated)
+            yield repeated if self.rules.refuses_repeated_turns else self._judge(repeated)
         self.mark_seen(turn.turn_id)
-        for what in check_whole_turn(turn, self.limits):
+        for what in check_whole_turn(turn, self.rules):
             yield self._judge(Problem(place, what))
         for rule in RULES:
             for response in turn.responses:
@@ -232,7 +222,7 @@ class RunChecker:
 
     def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
         """The problem as an error, or as a warning where the official validator does not refuse it."""
-        refused = rule in self._official.rules or rule is check_given  # the latter was asked for
+        refused = rule in self.rules.refused or rule is check_given  # the latter was asked for
         return problem if refused or self.checks.strict else replace(problem, severity="warning")
 
     def mark_seen(self, turn_id: str) -> None:

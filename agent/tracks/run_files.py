@@ -1,23 +1,23 @@
 """Run files of any edition: written and read turn by turn, and checked. However long, one turn is decoded at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 
-from agent.tracks.edition import Edition
+from agent.tracks.edition import Edition, Entry
 from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape, shape_problems
-from agent.tracks.oddities import Oddities
+from agent.tracks.oddities import ALL_KINDS, Oddities
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
 from agent.tracks.rules import STRICT, Checks, RunChecker
-from agent.tracks.run_layouts import Entry
 from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Problem, RunInfo, Topics, TurnResult
 from schemas.wire import Data, decode
 
 OnTurn = Callable[[RunTurn], None]
+MAX_FIRST_LINE = 1 << 24  # bytes
 
 
 def encode_run(
@@ -29,12 +29,12 @@ def encode_run(
     """
     form = load_edition(edition)
     _check_info(form, info)
-    before, between, after = form.layout.encode_frame(info)
+    before, between, after = form.encode_frame(info)
     yield before
     for number, turn in enumerate(to_run_turns(answered, info)):
         data, written = _encode_entry(form, turn, info)
         yield (between if number else b"") + data
-        on_turn(form.read_entry(written, form.layout.json_path(number), info))
+        on_turn(form.read_entry(written, form.json_path(number), info))
     yield after
 
 
@@ -55,7 +55,7 @@ def check_expressible(edition: str, info: RunInfo, topics: Topics, responses: in
     """
     form = load_edition(edition)
     _check_info(form, info)
-    if responses > (most := form.limits.most_responses()):
+    if responses > (most := form.rules.most_responses()):
         raise UsageError(f"--responses {responses}: for {edition} at most {most} are written", remedy="Give fewer.")
     for topic in topics.topics:
         statements = tuple(RunStatement(statement.id, statement.text) for statement in topic.ptkb)
@@ -81,7 +81,7 @@ def read_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator[Run
     """
     form = load_edition(detect_run(data))
     with _refuse_broken_run(form.name):
-        info, entries = form.layout.split_entries(data, oddities)
+        info, entries = form.split_entries(data, oddities)
 
     def iterate() -> Iterator[RunTurn]:
         with _refuse_broken_run(form.name):
@@ -100,17 +100,18 @@ def _refuse_broken_run(edition: str) -> Iterator[None]:
 
 
 def _decode_entry(form: Edition, entry: Entry, info: RunInfo, oddities: Oddities) -> RunTurn:
+    where, data = entry
     try:
-        decoded = decode_leniently(entry.data, form.entry_shape, entry.where, oddities)
+        return form.read_entry(decode_leniently(data, form.entry_shape, where, oddities), where, info)
     except msgspec.DecodeError as error:
-        raise msgspec.DecodeError(f"{entry.where}: {error}") from error
-    return form.read_entry(decoded, entry.where, info)
+        raise msgspec.DecodeError(f"{where}: {error}") from error
 
 
 def detect_run(data: Data) -> str:
     """The name of the edition of a run file. Raises `InvalidInputError` for what is a run of none."""
+    fields = _read_first_fields(data)
     for edition in load_editions():
-        if edition.detects_run(edition.layout.read_first_fields(data)):
+        if edition.detects_run(fields):
             return edition.name
     try:
         decode(data, dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]])
@@ -120,10 +121,15 @@ def detect_run(data: Data) -> str:
     raise InvalidInputError("is a run of no edition that can be recognised", remedy=remedy)
 
 
-def make_checker(edition: str, info: RunInfo, topics: Topics, checks: Checks) -> RunChecker:
-    """A checker of the rules of an edition, which is to be given the turns of a run one by one."""
-    form = load_edition(edition)
-    return RunChecker(topics, info, form.limits, form.official, checks)
+def _read_first_fields(data: Data) -> Mapping[str, msgspec.Raw]:
+    """The fields of the head of a run, or of its first turn where it has no head; none of what is no run."""
+    first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
+    forms = (data, dict[str, msgspec.Raw]), (data, list[dict[str, msgspec.Raw]]), (first_line, dict[str, msgspec.Raw])
+    for part, shape in forms:
+        with suppress(msgspec.DecodeError):
+            found = decode_spelling(part, shape, "$", Oddities())
+            return found if isinstance(found, dict) else next(iter(found), {})
+    return {}
 
 
 def run_problems(data: Data, topics: Topics, edition: str | None = None, checks: Checks = STRICT) -> list[Problem]:
@@ -131,21 +137,20 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
     form = load_edition(edition or topics.edition)
     oddities = Oddities()
     try:
-        info, entries = form.layout.split_entries(data, oddities)
+        info, entries = form.split_entries(data, oddities)
     except msgspec.DecodeError as error:
         return _find_shape_problems(data, form.run_shape, "$")[1] or [Problem("$", f"is not JSON ({error})")]
-    checker = make_checker(form.name, info, topics, checks)
+    checker = RunChecker(form.rules, topics, info, checks)
     problems: list[Problem] = []
     for entry in entries:
         try:
             problems += checker.check_turn(_decode_entry(form, entry, info, oddities))
         except msgspec.DecodeError as error:
-            turn_id, found = _find_shape_problems(entry.data, form.entry_shape, entry.where)
+            turn_id, found = _find_shape_problems(entry[1], form.entry_shape, entry[0])
             checker.mark_seen(turn_id)
             place = f"turn {turn_id} " if turn_id else ""
-            problems += [Problem(place + p.where, p.what) for p in found] or [Problem(entry.where, str(error))]
-    refused = form.official.oddities
-    odd = [oddity.to_problem(is_error=checks.strict or oddity.kind in refused) for oddity in oddities]
+            problems += [Problem(place + p.where, p.what) for p in found] or [Problem(entry[0], str(error))]
+    odd = oddities.list_problems(ALL_KINDS if checks.strict else form.rules.refused_oddities)
     return [*problems, *odd, *checker.check_all_seen()]
 
 

@@ -4,33 +4,11 @@ A field that an edition does not have, or that a run leaves out, is None. `where
 records are compared without it.
 """
 
-import ctypes
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from indexes.ranking.rankings import separate_scores
 from schemas.errors import InvalidInputError
 from schemas.records import Hit, Response, RunInfo, TurnResult
-
-
-def as_32_bits(score: float) -> float:
-    """The nearest 32-bit float."""
-    return ctypes.c_float(score).value
-
-
-def separate_32_bit_scores(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
-    """Hits of a ranking whose scores decrease by 0.0001, and by more where a 32-bit float would not show that."""
-    import numpy as np
-
-    hits: list[Hit] = []
-    ceiling = math.inf
-    ids, scores = zip(*pairs, strict=True) if (pairs := list(ranked)) else ((), ())
-    for hit in separate_scores(ids, scores):
-        score = hit.score if as_32_bits(hit.score) < ceiling else float(np.nextafter(np.float32(ceiling), -np.inf))
-        hits.append(Hit(hit.id, score))
-        ceiling = as_32_bits(score)
-    return tuple(hits)
 
 
 @dataclass(frozen=True, slots=True)

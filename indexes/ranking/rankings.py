@@ -8,6 +8,7 @@ import numpy.typing as npt
 from schemas.records import Hit
 
 DECIMALS = 4  # of scores: what lies beyond depends on the order in which Tantivy adds
+MAX_SCORE = 1e38  # that a 32-bit float can hold
 Numbers = npt.NDArray[np.int64]  # of passages
 Rows = npt.NDArray[np.bool_]  # of each passage, by its number, whether it is searched
 RankedNumbers = list[tuple[int, float]]  # numbers of passages with their scores, best first
@@ -22,9 +23,11 @@ def separate_scores(ids: Iterable[str], scores: Sequence[float]) -> tuple[Hit, .
     """Hits of a ranking, by its ids and scores, with scores that decrease by at least 0.0001.
 
     TREC tools sort by *score*, and the organisers' scripts keep six decimals of a 32-bit float, so equal scores would
-    be reordered. A score that is not below the one before it is lowered to one step below.
+    be reordered. A score that is not below the one before it is lowered to one step below; steps are greater where
+    scores are so great that a 32-bit float would not show them.
     """
     places = np.arange(len(scores))
-    steps = np.rint(np.array(scores, dtype=np.float64) * 10**DECIMALS)
-    lowered = np.minimum.accumulate(steps + places) - places
-    return tuple(map(Hit, ids, (lowered / 10**DECIMALS).tolist()))
+    given = np.clip(np.array(scores, dtype=np.float64), -MAX_SCORE, MAX_SCORE)
+    unit = min(10**DECIMALS, 0.25 / np.spacing(np.float32(np.abs(given).max(initial=0))))
+    lowered = np.minimum.accumulate(np.rint(given * unit) + places) - places
+    return tuple(map(Hit, ids, (lowered / unit).tolist()))

@@ -6,26 +6,27 @@ Source: `2023/scripts/run_validation` of the organisers' repository (`run.proto`
 why ours fall in visible steps.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from agent.tracks.edition import Edition
-from agent.tracks.ikat.ikat_topics import IkatEdition
-from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent
-from agent.tracks.rules import EditionLimits, OfficialValidator
-from agent.tracks.run_layouts import JsonObject
+from agent.tracks.edition import Edition, Entry
+from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent, decode_spelling, fit_to_shape
+from agent.tracks.oddities import Oddities, OddityKind, check_unique
+from agent.tracks.rules import EditionRules
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
-from schemas.records import Hit, RunInfo
+from schemas import records
+from schemas.records import Hit, Message, RunInfo, Topics, Turn, TurnLabels
+from schemas.wire import Data, decode
 
 TopicNumber = Annotated[str, Meta(pattern=r"^\d+-\d+$", description="Topic and persona, such as 9-1.", extra=IS_ID)]
 RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
 Id = Annotated[NonEmpty, Meta(extra=IS_ID)]
 # Protocol Buffers read the runs of 2023 and 2024: they take numbers as text and do without fields, and refuse the rest.
-PROTOCOL_BUFFERS = OfficialValidator(frozenset({"unknown field", "id as number", "no JSON"}))
+PROTOCOL_BUFFERS: frozenset[OddityKind] = frozenset({"unknown field", "id as number", "no JSON"})
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -93,15 +94,50 @@ class Run(Struct, Generic[T], forbid_unknown_fields=True):
     turns: list[T]
 
 
-def make_head(info: RunInfo) -> dict[str, Any]:
-    """What stands before the turns of a run."""
-    given = "manual" if info.labels else "automatic"
-    return {"run_name": info.name, "run_type": given if info.type == "only-response" else info.type}
+class IkatEdition(Edition, Protocol):
+    """What all iKAT editions have in common: how their topics are read, whose wire types have the names of 2023."""
+
+    def read_topics(self, raw: Sequence[Any]) -> Topics:
+        """Topics and labels. Raises `InvalidInputError` listing topics or turns that are there twice."""
+        numbers = [("topic", str(topic.number)) for topic in raw]
+        check_unique(numbers + [("turn", _turn_id(topic, turn)) for topic in raw for turn in topic.turns])
+        topics = tuple(
+            records.Topic(str(topic.number), _read_statements(topic), tuple(_read_turns(topic))) for topic in raw
+        )
+        labels = {_turn_id(topic, turn): _read_labels(topic, turn) for topic in raw for turn in topic.turns}
+        given = {_turn_id(topic, t): getattr(t, "sample_passage_ranking", ()) for topic in raw for t in topic.turns}
+        rankings = {id: tuple(ranking) for id, ranking in given.items() if ranking}
+        return Topics(self.name, topics, labels, rankings)
 
 
-def read_head(head: Run[msgspec.Raw]) -> RunInfo:
-    """What the head of a run says of it."""
-    return RunInfo(head.run_name, head.run_type, labels=head.run_type == "manual")
+def _turn_id(topic: Any, turn: Any) -> str:
+    return f"{topic.number}_{turn.turn_id}"
+
+
+def _read_statements(topic: Any) -> tuple[records.Statement, ...]:
+    given = topic.ptkb if isinstance(topic.ptkb, Mapping) else {str(n): t for n, t in enumerate(topic.ptkb, start=1)}
+    return tuple(records.Statement(id, text) for id, text in given.items())
+
+
+def _read_turns(topic: Any) -> Iterator[Turn]:
+    """Each turn with the canonical conversation before it, as long as every earlier reply is given."""
+    history: tuple[Message, ...] | None = ()
+    for turn in topic.turns:
+        yield Turn(_turn_id(topic, turn), turn.utterance, history)
+        if history is None or not (turn.response or "").strip():
+            history = None
+        else:
+            history = (*history, Message("user", turn.utterance), Message("assistant", str(turn.response)))
+
+
+def _read_labels(topic: Any, turn: Any) -> TurnLabels:
+    ids = {statement.text: statement.id for statement in _read_statements(topic)}
+    return TurnLabels(
+        human_rewrite=turn.resolved_utterance,
+        reply=turn.response or "",
+        statement_ids=tuple(ids.get(str(given), str(given)) for given in turn.ptkb_provenance),
+        passage_ids=tuple(turn.response_provenance),
+    )
 
 
 class Ikat2023(IkatEdition):
@@ -111,9 +147,8 @@ class Ikat2023(IkatEdition):
     topics_shape = list[Topic]
     run_shape: Any = Run[RunEntry[Statement]]
     entry_shape: Any = RunEntry[Statement]
-    layout = JsonObject(Run[msgspec.Raw], make_head, read_head)
-    limits = EditionLimits()
-    official = PROTOCOL_BUFFERS
+    head_shape: Any = Run[msgspec.Raw]  # of a run file whose turns are not decoded yet
+    rules = EditionRules(refused_oddities=PROTOCOL_BUFFERS)
     optional_parts = frozenset({"rewrite"})
     statement_threshold = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
     has_texts = True  # whether its runs give the texts of passages
@@ -123,6 +158,31 @@ class Ikat2023(IkatEdition):
 
     def detects_run(self, fields: Mapping[str, Any]) -> bool:
         return "turns" in fields
+
+    def make_head(self, info: RunInfo) -> dict[str, Any]:
+        """What stands before the turns of a run."""
+        given = "manual" if info.labels else "automatic"
+        return {"run_name": info.name, "run_type": given if info.type == "only-response" else info.type}
+
+    def read_head(self, head: Any) -> RunInfo:
+        """What the head of a run says of it."""
+        return RunInfo(head.run_name, head.run_type, labels=head.run_type == "manual")
+
+    def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
+        """The turns are the last field of an object."""
+        return msgspec.json.encode(self.make_head(info))[:-1] + b',"turns":[', b",", b"]}"
+
+    def json_path(self, number: int) -> str:
+        return f"$.turns[{number}]"
+
+    def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
+        try:
+            head = decode(data, self.head_shape)
+        except msgspec.DecodeError:
+            fields = decode_spelling(data, dict[str, msgspec.Raw], "$", oddities)
+            raw = {name: decode(value, list[msgspec.Raw] if name == "turns" else Any) for name, value in fields.items()}
+            head = msgspec.convert(fit_to_shape(raw, self.head_shape, "$", oddities), self.head_shape)
+        return self.read_head(head), ((self.json_path(n), raw) for n, raw in enumerate(head.turns))
 
     def make_statement(self, statement: RunStatement) -> Any:
         """A statement as a run says it."""

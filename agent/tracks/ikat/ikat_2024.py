@@ -7,6 +7,7 @@ are to be judged (a retrieval-only run says no, and may leave the texts empty); 
 1,000 responses a turn. Sources: the guidelines, and `2024/scripts/run_validation` of the organisers' repository.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Generic, Literal
 
@@ -17,13 +18,12 @@ from agent.tracks.edition import Edition
 from agent.tracks.ikat import ikat_2023
 from agent.tracks.ikat.ikat_2023 import PROTOCOL_BUFFERS, Id, Ikat2023, NonEmpty, RunEntry, T
 from agent.tracks.lenient_reading import absent
-from agent.tracks.rules import MAX_RESPONSES, EditionLimits, OfficialValidator, check_statements_known
-from agent.tracks.run_layouts import JsonObject
+from agent.tracks.rules import MAX_RESPONSES, EditionRules, check_statements_known
 from agent.tracks.run_records import RunStatement
 from schemas.records import Mode, Parts, RunInfo
-from schemas.wire import decode
 
 RunType = Literal["automatic", "manual", "only_response"]
+FIRST_STATEMENT = re.compile(rb'"ptkb_provenance"\s*:\s*\[\s*([^\s\]])')  # its first byte
 MODES: dict[RunType, Mode] = {"automatic": "automatic", "manual": "manual", "only_response": "only-response"}
 
 
@@ -51,27 +51,6 @@ class Run(Struct, Generic[T], forbid_unknown_fields=True):
     turns: list[T]
 
 
-class _Statements(Struct):
-    """What a response says of statements: an id each in 2024, objects in 2023."""
-
-    ptkb_provenance: list[Any] | None = None
-
-
-class _Responses(Struct):
-    responses: list[_Statements] | None = None
-
-
-def make_head(info: RunInfo) -> dict[str, Any]:
-    """What stands before the turns of a run."""
-    run_type = info.type.replace("-", "_")
-    return {"run_name": info.name, "run_type": run_type, "eval_response": info.parts.answer}
-
-
-def read_head(head: Run[msgspec.Raw]) -> RunInfo:
-    """What the head of a run says of it."""
-    return RunInfo(head.run_name, MODES[head.run_type], parts=Parts(answer=head.eval_response))
-
-
 class Ikat2024(Ikat2023):
     """iKAT 2024."""
 
@@ -79,9 +58,10 @@ class Ikat2024(Ikat2023):
     topics_shape = list[Topic]
     run_shape: Any = Run[RunEntry[int]]
     entry_shape = RunEntry[int]
-    layout = JsonObject(Run[msgspec.Raw], make_head, read_head)
-    limits = EditionLimits(responses=MAX_RESPONSES)
-    official = OfficialValidator(PROTOCOL_BUFFERS.oddities, frozenset({check_statements_known}))
+    head_shape = Run[msgspec.Raw]
+    rules = EditionRules(
+        responses=MAX_RESPONSES, refused_oddities=PROTOCOL_BUFFERS, refused=frozenset({check_statements_known})
+    )
     optional_parts = frozenset({"rewrite", "answer"})
     statement_threshold = Edition.statement_threshold
     has_texts = False
@@ -96,14 +76,15 @@ class Ikat2024(Ikat2023):
         """It says `eval_response`, or where it does not, its run type is 2024's, or its first statement a bare id."""
         if "turns" not in fields or "eval_response" in fields:
             return "turns" in fields
-        try:
-            if decode(fields.get("run_type", msgspec.Raw(b"null"))) == "only_response":
-                return True
-            turns = decode(fields["turns"], list[_Responses])
-        except msgspec.DecodeError:
-            return False
-        found = (s for turn in turns for given in turn.responses or () for s in given.ptkb_provenance or ())
-        return not isinstance(next(found, {}), dict)
+        statement = FIRST_STATEMENT.search(bytes(fields["turns"]))
+        return b"only_response" in bytes(fields.get("run_type", b"")) or bool(statement and statement[1] != b"{")
+
+    def make_head(self, info: RunInfo) -> dict[str, Any]:
+        run_type = info.type.replace("-", "_")
+        return {"run_name": info.name, "run_type": run_type, "eval_response": info.parts.answer}
+
+    def read_head(self, head: Any) -> RunInfo:
+        return RunInfo(head.run_name, MODES[head.run_type], parts=Parts(answer=head.eval_response))
 
     def make_statement(self, statement: RunStatement) -> int:
         return int(statement.id or 0)

@@ -13,11 +13,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks.edition import Edition
-from agent.tracks.ikat.ikat_2023 import Id, NonEmpty, TopicNumber
-from agent.tracks.ikat.ikat_topics import IkatEdition
+from agent.tracks.ikat.ikat_2023 import Id, IkatEdition, NonEmpty, TopicNumber
 from agent.tracks.lenient_reading import absent
-from agent.tracks.rules import EditionLimits, OfficialValidator, check_citations_listed
-from agent.tracks.run_layouts import JSON_LINES
+from agent.tracks.rules import EditionRules, check_citations_listed
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas.records import Hit, Mode, RunInfo
 
@@ -78,10 +76,12 @@ class Ikat2025(IkatEdition):
     topics_shape = list[Topic]
     run_shape: Any = RunEntry
     entry_shape = RunEntry
-    layout = JSON_LINES
-    limits = EditionLimits(together=True)
-    official = OfficialValidator(
-        frozenset({"absent field", "no JSON"}), frozenset({check_citations_listed}), repeated_turns=False
+    on_lines = True
+    rules = EditionRules(
+        together=True,
+        refused_oddities=frozenset({"absent field", "no JSON"}),
+        refused=frozenset({check_citations_listed}),
+        refuses_repeated_turns=False,
     )
     optional_parts = frozenset({"rewrite"})
 
