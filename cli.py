@@ -326,7 +326,7 @@ def index_embed(
     from functools import partial
 
     from agent.models.registry import open_embedder
-    from agent.runs.backends.ray import open_block_embedders
+    from agent.runs.ray import open_block_embedders
     from indexes.index_vectors import compress_index, embed_index
 
     model = open_embedder(embedder)

@@ -11,8 +11,8 @@ from typing import Literal, TypeVar
 from agent.models.registry import open_embedder
 from agent.runs.answer_topics import Outputs, RunRequest, TurnProgress, answer_file
 from agent.runs.evidence import EvidenceFiles
+from agent.runs.given_ranking import format_trec_lines
 from agent.runs.trace import read_trace
-from agent.runs.trec import format_trec_lines
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index

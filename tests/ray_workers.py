@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.runs.backends.ray import BlockEmbedder, RayWorker, find_next_turn
+from agent.runs.ray import BlockEmbedder, RayWorker, find_next_turn
 from agent.runs.trace import WorkerDescription
 from agent.runs.worker import TopicTask
 from indexes.ranking.vectors import StoredVectors

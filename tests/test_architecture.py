@@ -22,7 +22,7 @@ def test_ray_is_imported_in_one_place_alone() -> None:
         names += [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
         return any(name.partition(".")[0] == "ray" for name in names)
 
-    assert [name for name, module in MODULES.items() if imports_ray(module)] == ["agent.runs.backends.ray_cluster"]
+    assert [name for name, module in MODULES.items() if imports_ray(module)] == ["agent.runs.ray_cluster"]
 
 
 def made_up(**sources: str) -> dict[str, Module]:

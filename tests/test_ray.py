@@ -17,15 +17,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from agent.runs import ray as ray_backend
+from agent.runs import ray_cluster
 from agent.runs.answer_topics import OnTurn, Outputs, RunReport, RunRequest, answer_file, open_backend
-from agent.runs.backends import ray as ray_backend
-from agent.runs.backends import ray_cluster
-from agent.runs.backends.local import Workforce
-from agent.runs.backends.ray import open_ray
-from agent.runs.backends.ray_cluster import HOME, MAX_LOSSES, Cluster, open_cluster
 from agent.runs.evidence import EvidenceFiles, open_evidence
+from agent.runs.ray import open_ray
+from agent.runs.ray_cluster import HOME, MAX_LOSSES, Cluster, open_cluster
 from agent.runs.trace import read_trace
-from agent.runs.worker import WorkerSpecification
+from agent.runs.worker import WorkerSpecification, Workforce
 from agent.tracks.topic_files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
@@ -213,7 +212,7 @@ def test_without_ray_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
 @needs_ray
 def test_an_address_where_no_cluster_is_does_not_keep_one_waiting() -> None:
     """In a process of its own: this one has joined a cluster."""
-    code = "from agent.runs.backends.ray_cluster import *\nwith open_cluster('127.0.0.1:9', 1): pass"
+    code = "from agent.runs.ray_cluster import *\nwith open_cluster('127.0.0.1:9', 1): pass"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "RunError: 127.0.0.1:9: no cluster answers" in result.stderr
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.runs.backends import ray as ray_backend
-from agent.runs.backends.ray import open_block_embedders
-from agent.runs.backends.ray_cluster import MAX_LOSSES, Cluster
+from agent.runs import ray as ray_backend
+from agent.runs.ray import open_block_embedders
+from agent.runs.ray_cluster import MAX_LOSSES, Cluster
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import PART_FILE, PART_INFO_FILE, embed_index

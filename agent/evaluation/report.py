@@ -34,9 +34,8 @@ from agent.evaluation.significance import (
     randomisation_p,
 )
 from agent.runs.evidence import PassageTexts
-from agent.runs.given_ranking import read_ranking
+from agent.runs.given_ranking import begins_as_trec_run, read_ranking, sort_by_score
 from agent.runs.trace import TraceLine, is_trace, read_trace
-from agent.runs.trec import begins_as_trec_run, sort_by_score
 from agent.tracks.lenient_reading import list_problems
 from agent.tracks.oddities import find_duplicates
 from agent.tracks.registry import load_edition

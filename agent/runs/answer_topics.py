@@ -17,10 +17,9 @@ import msgspec
 from agent.flow import NOTHING
 from agent.models.local.hardware import threads_to_use
 from agent.models.registry import is_server_address
-from agent.runs.backends.local import LOCAL, Backend, Workforce, open_local
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace, resume_trace
-from agent.runs.worker import TopicTask, WorkerSpecification
+from agent.runs.worker import LOCAL, Backend, TopicTask, WorkerSpecification, Workforce, open_local
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import STRICT, Checks, RunChecker
 from agent.tracks.run_files import check_expressible, encode_run
@@ -189,7 +188,7 @@ def open_backend(name: str, workforce: Workforce) -> AbstractContextManager[Back
     """The workers, opened where the name says. Raises `UsageError` for an unknown name, and what opening raises."""
     if name == LOCAL:
         return open_local(workforce)
-    from agent.runs.backends.ray import open_ray
+    from agent.runs.ray import open_ray
 
     return open_ray(name, workforce)
 

@@ -30,9 +30,8 @@ from pathlib import Path
 
 import msgspec
 
-from agent.runs.given_ranking import read_ranking
+from agent.runs.given_ranking import format_trec_lines, read_ranking
 from agent.runs.trace import is_trace, read_trace
-from agent.runs.trec import format_trec_lines
 from agent.tracks.oddities import locate_errors
 from agent.tracks.run_files import encode_run
 from indexes.storage.files import check_writable, write_atomically

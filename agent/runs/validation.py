@@ -5,8 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from agent.runs.given_ranking import read_ranking
-from agent.runs.trec import begins_as_trec_run
+from agent.runs.given_ranking import begins_as_trec_run, read_ranking
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import Checks
 from agent.tracks.run_files import run_problems

@@ -1,19 +1,27 @@
-"""A worker answers one topic at a time. It is made from a specification that another process can make it from, too."""
+"""A worker answers one topic at a time. It is made from a specification that another process can make it from, too.
+
+A backend is where the workers of a run are: in this process, where each thread has one, or on a Ray cluster (`ray.py`).
+"""
 
 import asyncio
 import hashlib
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from queue import SimpleQueue
 
 import prompts
 from agent.flow import Tools, answer_topic
 from agent.models.learned import QUERY_ENCODER, READER, hash_learned
 from agent.models.no_model import NoModel
 from agent.models.registry import open_embedder, open_model
+from agent.models.scripted import ScriptedModel
 from agent.runs.evidence import Evidence, EvidenceFiles
 from agent.runs.trace import TraceLine, WorkerDescription
 from indexes.index_vectors import cache_vectors
@@ -21,6 +29,8 @@ from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory
 from schemas.records import Call, Plan, Provided, Topic
+
+LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +101,14 @@ def describe_worker(worker: Worker, evidence: Evidence) -> WorkerDescription:
         embedder=embedder.name if embedder else "",
         embedder_digest=embedder.digest if embedder else "",
         encoder_digest=_hash_taught(embedder) if embedder else "",
-        prompts=prompts.digest(),
-        convagent=version("convagent"),
-        source_code=hash_sources(),
         processor=processor,
+        **describe_code(),
     )
+
+
+def describe_code() -> dict[str, str]:
+    """What of a worker is the same in every process that has this program."""
+    return {"prompts": prompts.digest(), "convagent": version("convagent"), "source_code": hash_sources()}
 
 
 def _hash_taught(embedder: Embedder) -> str:
@@ -103,6 +116,81 @@ def _hash_taught(embedder: Embedder) -> str:
     reads = embedder.read and READER.is_file()  # without the file its answers are chosen without it
     taught = [*([QUERY_ENCODER] if embedder.encode_turn else []), *([READER] if reads else [])]
     return hashlib.sha256("".join(map(hash_learned, taught)).encode()).hexdigest() if taught else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workforce:
+    """The workers that a run asks for. Another process opens the evidence itself, from the paths that are named."""
+
+    specification: WorkerSpecification
+    topics: Path
+    evidence: Evidence  # as this process opened it
+    count: int  # topics at a time
+    concurrency: int = 1  # requests at a server at a time, of all workers together
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Workers that are open, here or on a cluster.
+
+    `answer` gets the tasks and the lines that were there before. It yields a line for each turn without a reply, as it
+    is finished: the turns of a topic in order, topics as they come. What ends the run is raised there.
+    """
+
+    description: WorkerDescription  # what its workers are made of, the same for all of them
+    answer: Callable[[Sequence[TopicTask], Iterable[TraceLine]], Iterator[TraceLine]]
+
+
+@contextmanager
+def open_local(workforce: Workforce) -> Iterator[Backend]:
+    """Load the models of every worker. Raises what `WorkerSpecification.open` does."""
+    limit = asyncio.Semaphore(workforce.concurrency)
+    workers = [workforce.specification.open(workforce.evidence, limit) for _ in range(workforce.count)]
+
+    def answer(tasks: Sequence[TopicTask], before: Iterable[TraceLine]) -> Iterator[TraceLine]:
+        script = workers[0].tools.llm  # a script is played by one worker
+        if isinstance(script, ScriptedModel):
+            script.go_on_after(call for line in before for call in line.calls)
+        return answer_in_threads(workers, tasks)
+
+    yield Backend(describe_worker(workers[0], workforce.evidence), answer)
+
+
+def answer_in_threads(workers: Sequence[Worker], tasks: Iterable[TopicTask]) -> Iterator[TraceLine]:
+    """The lines of all tasks, as they come; with one worker in the order of the tasks.
+
+    What one of them raises is raised here. Then, and when this is broken off, the others end with what they have in
+    hand.
+    """
+    if len(workers) == 1:
+        for task in tasks:
+            yield from workers[0].answer(task)
+        return
+    left = iter(list(tasks))  # shared: each task is taken by one thread
+    ended = threading.Event()
+    made: SimpleQueue[TraceLine | Future[None]] = SimpleQueue()  # lines, and each worker that is done
+
+    def take_tasks(worker: Worker) -> None:
+        for task in left:
+            for line in worker.answer(task):
+                made.put(line)
+                if ended.is_set():
+                    return
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        try:
+            for worker in workers:
+                pool.submit(take_tasks, worker).add_done_callback(made.put)
+            busy = len(workers)
+            while busy:
+                found = made.get()
+                if isinstance(found, Future):
+                    found.result()
+                    busy -= 1
+                else:
+                    yield found
+        finally:
+            ended.set()
 
 
 PACKAGES = ("agent", "indexes", "prompts", "schemas")

@@ -28,6 +28,6 @@ def separate_scores(ids: Iterable[str], scores: Sequence[float]) -> tuple[Hit, .
     """
     places = np.arange(len(scores))
     given = np.clip(np.array(scores, dtype=np.float64), -MAX_SCORE, MAX_SCORE)
-    unit = min(10**DECIMALS, 0.25 / np.spacing(np.float32(np.abs(given).max(initial=0))))
+    unit = min(10**DECIMALS, 0.25 / np.spacing(np.float32(np.abs(given).max(initial=1))))
     lowered = np.minimum.accumulate(np.rint(given * unit) + places) - places
     return tuple(map(Hit, ids, (lowered / unit).tolist()))

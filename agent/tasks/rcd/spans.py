@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from agent.runs.trec import format_trec_lines
+from agent.runs.given_ranking import format_trec_lines
 from agent.tasks.rcd.topics import Dialogue, Group, RcdTopics, read_topics
 from indexes.ranking.hybrid import HybridRetriever
 from indexes.storage.files import check_writable, read_utf8, write_atomically

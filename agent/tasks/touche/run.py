@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import ParseError
 
-from agent.runs.trec import format_trec_lines
+from agent.runs.given_ranking import format_trec_lines
 from agent.tracks.oddities import find_duplicates
 from indexes.corpora.args_me import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index

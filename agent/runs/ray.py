@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import prompts
 from agent.models.registry import open_embedder
-from agent.runs.backends.local import LOCAL, Backend, Workforce
-from agent.runs.backends.ray_cluster import (
+from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
+from agent.runs.ray_cluster import (
     Cluster,
     Crew,
     get_reply,
@@ -28,9 +26,8 @@ from agent.runs.backends.ray_cluster import (
     open_cluster,
     parse_cluster_address,
 )
-from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
 from agent.runs.trace import TraceLine, WorkerDescription
-from agent.runs.worker import TopicTask, Worker, WorkerSpecification, describe_worker, hash_sources
+from agent.runs.worker import Backend, TopicTask, Worker, WorkerSpecification, Workforce, describe_code, describe_worker
 from agent.tracks.topic_files import read_topics
 from indexes.index_vectors import EmbedBlocks, Tick, embed_block
 from indexes.passage_index import Index, PassageIndex
@@ -144,8 +141,7 @@ def open_ray(name: str, workforce: Workforce) -> Iterator[Backend]:
         specification = replace(plain, model=model, files=files, threads=cluster.threads)
         with closing(Crew(cluster, RayWorker, specification, workforce.topics.absolute(), shards)) as crew:
             node, made_of = crew.open()
-            code = {"prompts": prompts.digest(), "convagent": version("convagent"), "source_code": hash_sources()}
-            _check_same(node, made_of, code | {"passages": evidence.digest})
+            _check_same(node, made_of, describe_code() | {"passages": evidence.digest})
             yield Backend(made_of, lambda tasks, _before: _answer_topics(tasks, crew, made_of))
 
 
@@ -223,7 +219,7 @@ def open_block_embedders(
 
     `name` is the embedding model's. Raises `UsageError` for an unknown backend, and what `open_cluster` does.
     """
-    if on != LOCAL:
+    if on != "local":
         address = parse_cluster_address(on)
         return _open_actors(address, jobs, name, embedder, PassageIndex(directory)) if embedder else nullcontext()
     if jobs != 1:
