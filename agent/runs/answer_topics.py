@@ -39,6 +39,7 @@ from schemas.records import (
     Topic,
     Topics,
     Turn,
+    TurnLabels,
     TurnResult,
 )
 
@@ -249,17 +250,16 @@ def provide_labels(topics: Topics) -> tuple[Topics, Mapping[str, Provided]]:
     if missing:
         listed = ", ".join(list_with_limit(missing, 3, "and {} more"))
         log.warning("no human rewrite of turn %s: the utterance is taken as it is", listed)
-    given = {turn.id: _provide_turn(topic, turn, topics) for topic in topics.topics for turn in topic.turns}
+    given = {
+        turn.id: _provide_turn(topic, turn, topics.labels[turn.id]) for topic in topics.topics for turn in topic.turns
+    }
     rewritten = tuple(_rewrite_history(topic, given) for topic in topics.topics)
     return replace(topics, topics=rewritten), given
 
 
-def _provide_turn(topic: Topic, turn: Turn, topics: Topics) -> Provided:
-    labels = topics.labels[turn.id]
-    statements = {statement.id: statement for statement in topic.ptkb}
-    gold = tuple(
-        ScoredStatement(statements[id], GOLD_SCORE) for id in dict.fromkeys(labels.statement_ids) if id in statements
-    )
+def _provide_turn(topic: Topic, turn: Turn, labels: TurnLabels) -> Provided:
+    statements = {statement.id: ScoredStatement(statement, GOLD_SCORE) for statement in topic.ptkb}
+    gold = tuple(statements[id] for id in dict.fromkeys(labels.statement_ids) if id in statements)
     return Provided(labels.human_rewrite.strip() or turn.utterance, gold)
 
 

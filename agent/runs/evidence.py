@@ -2,16 +2,16 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from agent.models.protocol import Listener
-from agent.runs.given_ranking import GivenRanking, read_ranking, restrict_to_topics
-from agent.tracks.oddities import locate_errors
+from agent.runs.given_ranking import GivenRanking, read_ranking
+from agent.tracks.lenient_reading import list_problems
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import Index
@@ -19,13 +19,12 @@ from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
 from indexes.sharding.sharded_index import Connect, ShardsHere, open_index
 from indexes.storage.atomic_files import resolve_replaced
-from schemas.errors import InvalidInputError, MissingError, format_count, list_with_limit
+from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
 
 log = logging.getLogger("convagent")
 DEFAULT_INDEX = Path("index")
 SearchFunction = Callable[[Query], tuple[Hit, ...]]
-MAX_LISTED = 50
 MAX_PLACES = 5  # with the same problem, in a warning
 
 
@@ -64,17 +63,21 @@ def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Co
     if origin.ranking is not None:
         return _from_ranking(origin.ranking, origin, topics, plan)
     index = open_index(origin.index or DEFAULT_INDEX, connect)
-    digest = _digest_parts(map(msgspec.json.encode, (index.info, index.vector_info)))
+    digest = hashlib.sha256(msgspec.json.encode(index.info) + msgspec.json.encode(index.vector_info)).hexdigest()
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 
 
 def _from_ranking(path: Path, origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
     """Raises `InvalidInputError` with all that is missing, unless such turns and passages are to be skipped."""
-    given = read_ranking(path)
-    with locate_errors(path):
-        ranking, problems = restrict_to_topics(given, topics, plan.k)
+    given, turn_ids = read_ranking(path), topics.turn_ids()
+    ranking = replace(given, hits={turn_id: given.hits.get(turn_id, ())[: plan.k] for turn_id in turn_ids})
+    if given.hits and not any(ranking.hits.values()):
+        mine, theirs = next(iter(given.hits)), next(iter(turn_ids), "none")
+        what = f"has none of the turns of these topics: it has {mine!r}, they have {theirs!r}"
+        raise InvalidInputError(what, where=str(path), remedy="Is it a ranking for the topics of another year?")
     if extra := [id for id in given.hits if id not in ranking.hits]:
         log.warning("%s: %d of %d turns are none of these topics: %s", path, len(extra), len(given.hits), extra[0])
+    problems = [Problem(f"turn {turn_id}", "has no ranking") for turn_id, hits in ranking.hits.items() if not hits]
     read = {id: hits[: plan.reading_depth] for id, hits in ranking.hits.items()}
     wanted = {hit.id for hits in read.values() for hit in hits}
     index = _open_text_index(origin, ranking)
@@ -85,15 +88,13 @@ def _from_ranking(path: Path, origin: EvidenceFiles, topics: Topics, plan: Plan)
     problems += [*broken, *_list_unreadable(read, texts)]
     if problems and origin.on_error == "stop":
         remedy = "Mend the files, or give --on-error skip to go on with what is there."
-        headline = f"cannot be answered from: {format_count(len(problems), 'problem')}"
-        what = "\n  ".join([headline, *list_with_limit(problems, MAX_LISTED)])
-        raise InvalidInputError(what, where=str(path), remedy=remedy)
+        raise InvalidInputError(list_problems("cannot be answered from", problems), where=str(path), remedy=remedy)
     places: dict[str, list[str]] = {}
     for problem in problems:
         places.setdefault(problem.what, []).append(problem.where)
     for what, found in places.items():
         log.warning("%s: %s", ", ".join(list_with_limit(found, MAX_PLACES, "and {} more")), what)
-    digest = _digest_parts(msgspec.json.encode(texts.find(id)) for id in sorted(wanted))
+    digest = hashlib.sha256(b"".join(msgspec.json.encode(texts.find(id)) for id in sorted(wanted))).hexdigest()
     return Evidence(texts.read, digest, ranking)
 
 
@@ -102,13 +103,6 @@ def _open_text_index(origin: EvidenceFiles, ranking: GivenRanking) -> Index | No
     if origin.index is None and (origin.passages or ranking.texts or not resolve_replaced(DEFAULT_INDEX).is_dir()):
         return None
     return open_index(origin.index or DEFAULT_INDEX)
-
-
-def _digest_parts(parts: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

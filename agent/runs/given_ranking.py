@@ -12,7 +12,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import c_float
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,7 @@ from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.ranking.rankings import separate_scores
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
-from schemas.records import Hit, Passage, Problem, Topics
+from schemas.records import Hit, Passage, Topics
 from schemas.wire import Data, decode
 
 MAX_BEGINNING = 1 << 16  # bytes in which a file shows what it is
@@ -99,21 +99,6 @@ def _read_run_ranking(data: bytes, oddities: Oddities) -> tuple[Ranked, dict[str
         found[turn.turn_id] = sort_by_score([(passage.id, passage.score) for passage in passages])
         texts |= {p.id: Passage(p.id, p.text.strip()) for p in passages if p.text.strip()}
     return found, texts, info.name
-
-
-def restrict_to_topics(ranking: GivenRanking, topics: Topics, k: int) -> tuple[GivenRanking, list[Problem]]:
-    """The ranking of these turns, at most `k` deep, and which turns it lacks.
-
-    Raises `InvalidInputError` where it has none of them.
-    """
-    turn_ids = topics.turn_ids()
-    kept = {turn_id: ranking.hits.get(turn_id, ())[:k] for turn_id in turn_ids}
-    if ranking.hits and not any(kept.values()):
-        mine, theirs = next(iter(ranking.hits)), next(iter(turn_ids), "none")
-        what = f"has none of the turns of these topics: it has {mine!r}, they have {theirs!r}"
-        raise InvalidInputError(what, remedy="Is it a ranking for the topics of another year?")
-    missing = [Problem(f"turn {turn_id}", "has no ranking") for turn_id, hits in kept.items() if not hits]
-    return replace(ranking, hits=kept), missing
 
 
 def begins_as_trec_run(data: Data) -> bool:

@@ -7,7 +7,7 @@ their type names (`absent`). The types themselves say all that; whatever then st
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -75,23 +75,14 @@ JSON_WORDS = {b"True": b"true", b"False": b"false", b"None": b"null", b",": b""}
 WORDS, COMMA = "True, False and None are read as true, false and null", "a comma after the last item is left out"
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """What a field that is not there counts as; one that follows from the item's place is absent of all or of none."""
-
-    meaning: str
-    value: Any = None  # a list or a dict is copied
-    place: Callable[[int, int], Any] | None = None  # by its position (from 0) and the length of the list
-
-
 def absent(value: Any, meaning: str) -> Meta:
-    """Marks a field of a wire type as one that a reader can do without."""
-    return Meta(extra={"absent": Absent(meaning, value)})
+    """Marks a field of a wire type as one that a reader can do without, and what it counts as then."""
+    return Meta(extra={"absent": (value, meaning)})
 
 
-BY_PLACE = "the order of the list counts"
-PLACE_UP = Meta(extra={"absent": Absent(BY_PLACE, place=lambda position, _: position + 1)})
-PLACE_DOWN = Meta(extra={"absent": Absent(BY_PLACE, place=lambda position, length: float(length - position))})
+# Fields that follow from an item's position (from 0) and the length of its list; they are absent of all or of none.
+PLACE_UP = Meta(extra={"by_place": lambda position, _: position + 1})
+PLACE_DOWN = Meta(extra={"by_place": lambda position, length: float(length - position)})
 NUMBERS = {int: re.compile(r"-?[0-9]{1,18}"), float: re.compile(r"-?[0-9]{1,400}(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")}
 IS_ID = {"id": True}  # `extra` of a text that may also be a number
 
@@ -177,21 +168,21 @@ class _Fitter:
             if name not in fields:
                 self.oddities.add("unknown field", f"the unknown field `{name}` is left out", where)
         filled = dict(raw)
-        for name, rule in _fields_by_rule(kind, ordered=False):
+        for name, (value, meaning) in _list_rules(kind, "absent"):
             if raw.get(name) is None:
-                self.oddities.add("absent field", f"`{name}` is absent: {rule.meaning}", where)
-                filled[name] = copy(rule.value)
+                self.oddities.add("absent field", f"`{name}` is absent: {meaning}", where)
+                filled[name] = copy(value)
         return {
             name: self.fit(filled[name], fields[name], f"{where}.{name}", name) for name in fields if name in filled
         }
 
     def number_items(self, items: list[Any], kind: inspect.Type, where: str) -> list[Any]:
         """The items of a list with what follows from their order, where any of them lacks it."""
-        for name, rule in _fields_by_rule(kind, ordered=True):
+        for name, find_value in _list_rules(kind, "by_place"):
             if lacking := [n for n, item in enumerate(items) if isinstance(item, dict) and item.get(name) is None]:
-                what = f"`{name}` is absent: {rule.meaning}"
+                what = f"`{name}` is absent: the order of the list counts"
                 self.oddities.add("absent field", what, f"{where}[{lacking[0]}]", len(lacking))
-                values = [rule.place(n, len(items)) for n in range(len(items))] if rule.place else []
+                values = (find_value(n, len(items)) for n in range(len(items)))
                 items = [i | {name: v} if isinstance(i, dict) else i for i, v in zip(items, values, strict=True)]
         return items
 
@@ -202,9 +193,8 @@ class _Fitter:
         return kind(raw)
 
 
-def _fields_by_rule(kind: inspect.Type, *, ordered: bool) -> Iterator[tuple[str, Absent]]:
-    """The fields of a struct that a reader can do without: those that follow from the order, or the others."""
+def _list_rules(kind: inspect.Type, name: str) -> Iterator[tuple[str, Any]]:
+    """The fields of a struct that a reader can do without by a rule of that name."""
     for field in kind.fields if isinstance(kind, inspect.StructType) else ():
-        rule = (field.type.extra or {}).get("absent") if isinstance(field.type, inspect.Metadata) else None
-        if rule and bool(rule.place) is ordered:
-            yield field.encode_name, rule
+        if isinstance(field.type, inspect.Metadata) and name in (field.type.extra or {}):
+            yield field.encode_name, (field.type.extra or {})[name]

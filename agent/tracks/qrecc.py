@@ -6,7 +6,7 @@ used, and there is no limit of length. The labels (`Truth_*`) may stand in the s
 organisers' repository and its `code/evaluation-script/scai-qrecc21-evaluator.py`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -81,12 +81,17 @@ class Qrecc(Edition):
 
     def read_topics(self, raw: Sequence[Row]) -> Topics:
         """Rows of one conversation become a topic, in the order in which conversations first appear."""
-        check_unique([("turn", turn_id(row)) for row in raw], list(_find_unpaired_contexts(raw)))
+        what = "Context is not question, answer, question, answer, ..."
+        unpaired = [Problem(f"turn {turn_id(row)}", what) for row in raw if row.context and len(row.context) % 2]
+        check_unique([("turn", turn_id(row)) for row in raw], unpaired)
         turns: dict[int, list[Turn]] = {}
         for row in raw:
             turns.setdefault(row.conversation_no, []).append(Turn(turn_id(row), row.question, _read_history(row)))
         topics = tuple(Topic(str(number), (), tuple(found)) for number, found in turns.items())
-        return Topics(self.name, topics, {turn_id(row): _read_labels(row) for row in raw})
+        labels = {
+            turn_id(row): TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages)) for row in raw
+        }
+        return Topics(self.name, topics, labels)
 
     def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry:
         """What was left out of the run is not there."""
@@ -115,16 +120,6 @@ def _read_history(row: Row) -> tuple[Message, ...] | None:
     if row.context is None:
         return () if row.turn_no == 1 else None
     return tuple(Message("assistant" if n % 2 else "user", text) for n, text in enumerate(row.context))
-
-
-def _find_unpaired_contexts(raw: Iterable[Row]) -> Iterable[Problem]:
-    for row in raw:
-        if row.context is not None and len(row.context) % 2:
-            yield Problem(f"turn {turn_id(row)}", "Context is not question, answer, question, answer, ...")
-
-
-def _read_labels(row: Row) -> TurnLabels:
-    return TurnLabels(row.truth_rewrite, row.truth_answer, (), tuple(row.truth_passages))
 
 
 EDITION: Edition = Qrecc()

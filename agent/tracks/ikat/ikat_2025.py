@@ -95,29 +95,30 @@ class Ikat2025(IkatEdition):
         """All responses share the first one's ranking."""
         run_type = next(name for name, mode in MODES.items() if mode == info.type)
         references = {passage.id: passage.score for passage in turn.responses[0].passages or ()}
-        responses = [_make_response(response) for response in turn.responses]
+        responses = [
+            Response(
+                given.text or "", {hit.id: hit.score for hit in given.used}, [s.text or "" for s in given.statements]
+            )
+            for given in turn.responses
+        ]
         return RunEntry(Metadata(info.team, info.name, run_type), turn.turn_id, references, responses)
 
     def read_entry(self, entry: RunEntry, where: str, _info: RunInfo) -> RunTurn:
         ranking = tuple(RunPassage(id, score) for id, score in entry.references.items())
         responses = [
-            _read_response(given, ranking, rank, f"{where}.responses[{rank - 1}]")
-            for rank, given in enumerate(entry.responses, start=1)
+            RunResponse(
+                n + 1,
+                given.text,
+                ranking,
+                tuple(Hit(id, score) for id, score in given.citations.items()),
+                tuple(RunStatement(text=text) for text in given.ptkb_provenance),
+                f"{where}.responses[{n}]",
+            )
+            for n, given in enumerate(entry.responses)
         ] or [RunResponse(1, "", ranking, where=f"{where}.responses")]  # the ranking counts without a response, too
         metadata = entry.metadata
         info = RunInfo(metadata.run_id, MODES[metadata.run_type], metadata.team_id)
         return RunTurn(entry.turn_id, tuple(responses), where=where, info=info)
-
-
-def _make_response(response: RunResponse) -> Response:
-    citations = {hit.id: hit.score for hit in response.used}
-    return Response(response.text or "", citations, [statement.text or "" for statement in response.statements])
-
-
-def _read_response(response: Response, ranking: tuple[RunPassage, ...], rank: int, where: str) -> RunResponse:
-    used = tuple(Hit(id, score) for id, score in response.citations.items())
-    statements = tuple(RunStatement(text=text) for text in response.ptkb_provenance)
-    return RunResponse(rank, response.text, ranking, used, statements, where)
 
 
 EDITION: Edition = Ikat2025()
