@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -50,10 +50,10 @@ MAX_ID_CHARACTERS = 1000  # Tantivy silently leaves out a term of more than 64 K
 FULL_DISK_SIGNS = "os error", "writer was killed"  # in Tantivy's ValueError, which it raises for everything
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class BuildReport:
     info: IndexInfo
-    problems: list[Problem] = field(default_factory=list)
+    problems: Sequence[Problem]  # the first
 
 
 def choose_parts(shards: int | None, shard: str | None) -> Parts:
@@ -142,7 +142,7 @@ def _write_parts(
     reading: "_CorpusReading", directories: Mapping[int, Path], of: int, on_passage: Callable[[Passage], object]
 ) -> list[IndexInfo]:
     """Write an index (number 0), or some of so many shards, each into its directory: what each holds."""
-    corpus = reading.corpus
+    corpus, started = reading.corpus, time.perf_counter()
     threads = logical_cores() if len(directories) == 1 else 1
     memory = max(LEAST_THREAD_BYTES, THREAD_BYTES * logical_cores() // (threads * len(directories)))
     with ExitStack() as stack:
@@ -159,10 +159,21 @@ def _write_parts(
             raise InvalidInputError(what, where=", ".join(map(str, corpus.files)))
     infos = []
     for number, writer in writers.items():
-        shard = Shard(number, of, reading.count, reading.hashed.hexdigest()) if number else None
-        infos.append(replace(reading.describe(writer.count, writer.hashed.hexdigest()), shard=shard))
-        (writer.directory / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(infos[-1])))
+        info = IndexInfo(
+            passages=writer.count,
+            skipped=reading.skipped,
+            sources=tuple(map(str, corpus.files)),
+            analyzer=describe_analyzer(corpus.languages),
+            segmentation=SEGMENTATION if corpus.segment else "",
+            seconds=round(time.perf_counter() - started, 2),
+            made_by=f"tantivy {version('tantivy')}",
+            format=FORMAT,
+            contents=writer.hashed.hexdigest(),
+            shard=Shard(number, of, reading.count, reading.hashed.hexdigest()) if number else None,
+        )
+        (writer.directory / INFO_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info)))
         write_manifest(writer.directory)
+        infos.append(info)
     return infos
 
 
@@ -193,7 +204,6 @@ class _CorpusReading:
 
     def __init__(self, corpus: Corpus, *, skip_problems: bool, progress: Callable[[], None]) -> None:
         self.corpus, self._skip_problems, self._progress = corpus, skip_problems, progress
-        self._started = time.perf_counter()
         self.hashed = hashlib.blake2b(digest_size=16)  # of all passages so far: `IndexInfo.contents`
         self.count, self.skipped = 0, 0
         self.problems: list[Problem] = []  # the first
@@ -209,7 +219,12 @@ class _CorpusReading:
                 self._progress()
             problem = found if isinstance(found, str) else _explain_bad_id(found.id, seen_ids.record(found.id))
             if problem or isinstance(found, str):
-                self._note_problem(Problem(f"{path}:{line}", problem))
+                if not self._skip_problems:
+                    remedy = "Mend the file, or give --on-error skip to leave such passages out and have them listed."
+                    raise InvalidInputError(problem, where=f"{path}:{line}", remedy=remedy)
+                self.skipped += 1
+                if self.skipped <= MAX_PROBLEMS_KEPT:
+                    self.problems.append(Problem(f"{path}:{line}", problem))
                 continue
             encoded = msgspec.json.encode(found)
             self.hashed.update(encoded + b"\n")
@@ -218,28 +233,6 @@ class _CorpusReading:
         self._progress()
         if not self.count:
             raise InvalidInputError("holds no passage", where=", ".join(map(str, self.corpus.files)))
-
-    def describe(self, passages: int, contents: str) -> IndexInfo:
-        """The info of an index of so many of the passages, which have this digest."""
-        return IndexInfo(
-            passages=passages,
-            skipped=self.skipped,
-            sources=tuple(map(str, self.corpus.files)),
-            analyzer=describe_analyzer(self.corpus.languages),
-            segmentation=SEGMENTATION if self.corpus.segment else "",
-            seconds=round(time.perf_counter() - self._started, 2),
-            made_by=f"tantivy {version('tantivy')}",
-            format=FORMAT,
-            contents=contents,
-        )
-
-    def _note_problem(self, problem: Problem) -> None:
-        if not self._skip_problems:
-            remedy = "Mend the file, or give --on-error skip to leave such passages out and have them listed."
-            raise InvalidInputError(problem.what, where=problem.where, remedy=remedy)
-        self.skipped += 1
-        if self.skipped <= MAX_PROBLEMS_KEPT:
-            self.problems.append(problem)
 
 
 def _explain_bad_id(id: str, is_duplicate: bool) -> str:
