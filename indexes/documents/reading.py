@@ -59,14 +59,9 @@ def has_reader(path: Path) -> bool:
     return path.suffix.lower() in READER_BY_SUFFIX
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
-    """What shows, without reading it, that a file has not changed."""
-
-    size: int  # bytes
-    mtime_ns: int
-    ctime_ns: int  # of the last change to bytes, name or owner; programs cannot set it
-    inode: int
+# What shows, without reading it, that a file has not changed: its bytes, when it was changed, when its bytes, name or
+# owner were (which programs cannot set), and its inode.
+FileStamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +111,13 @@ def read_contents(path: Path) -> tuple[FileVersion, bytes, bool]:
             found = os.fstat(file.fileno())
             _require_plain_file(found)
             before = _to_stamp(found)
-            data = file.read(most + 1) if before.size <= most else b""
+            data = file.read(most + 1) if found.st_size <= most else b""
             after = _to_stamp(os.fstat(file.fileno()))
     except OSError as error:
         raise _unreadable_error(error) from error
-    if max(before.size, len(data)) > most:
+    if max(found.st_size, len(data)) > most:
         raise InvalidInputError(f"is larger than {most // 1_000_000} MB; cut it into several files to have it read")
-    is_settled = max(before.mtime_ns, before.ctime_ns) < now - SETTLED_NS
+    is_settled = max(found.st_mtime_ns, found.st_ctime_ns) < now - SETTLED_NS
     return FileVersion(before, hashlib.sha256(data).hexdigest(), is_settled), data, before != after
 
 
@@ -132,7 +127,7 @@ def _require_plain_file(found: os.stat_result) -> None:
 
 
 def _to_stamp(found: os.stat_result) -> FileStamp:
-    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 def _unreadable_error(error: OSError) -> MissingError:

@@ -105,31 +105,27 @@ class CurrentCollection:
     def replace(self, collection: Collection) -> None:
         """Let the next question be asked of this collection. Opening it may take a while, and holds nobody up."""
         with self._turn:
-            self.searchable = self._open(collection, self._lacks_vectors(collection))
+            self.searchable = self._open(collection, words_first=self._words_first)
         self.replaced.set()
 
     def add_vectors(self, before: Collection, embedded: Collection) -> None:
         """Let this one take the place of the same one without vectors, unless others took it already."""
         with self._turn:
             if self.collection is before:
-                self.searchable = self._open(embedded, lacks_vectors=False)
+                self.searchable = self._open(embedded, words_first=False)
 
     def show_progress(self, progress: str) -> None:
         self.progress = progress
         self.on_progress(progress)
 
-    def _lacks_vectors(self, collection: Collection) -> bool:
-        if not self._words_first or not self._embedder or collection.is_empty or not collection.is_folder:
-            return False
-        return not has_whole_vectors(collection.index, self._embedder)
-
-    def _open(self, collection: Collection, lacks_vectors: bool) -> SearchableCollection:
+    def _open(self, collection: Collection, *, words_first: bool) -> SearchableCollection:
+        index, embedder = collection.index, self._embedder
         if collection.is_empty:
-            nothing = np.zeros(len(collection.index), bool)
-            return SearchableCollection(
-                collection, HybridRetriever(collection.index, rows=nothing), lacks_vectors=False
-            )
-        retriever = open_retriever(collection.index, None if lacks_vectors else self._embedder, self._plan)
+            retriever = HybridRetriever(index, rows=np.zeros(len(index), bool))
+            return SearchableCollection(collection, retriever, lacks_vectors=False)
+        may_wait = words_first and collection.is_folder
+        lacks_vectors = bool(embedder and may_wait and not has_whole_vectors(index, embedder))
+        retriever = open_retriever(index, None if lacks_vectors else embedder, self._plan)
         return SearchableCollection(collection, retriever, lacks_vectors)
 
 

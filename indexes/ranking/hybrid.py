@@ -44,7 +44,9 @@ class HybridRetriever:
         depth = max(k, self.tuning.first_stage_depth) if self.embedder and meant else k
         ranked = self.index.rank(self.index.weigh(words), depth, self.rows)
         if self.embedder and meant:
-            ranked = self._fuse(self.embedder, _normalise_scores(ranked), self._embed_query(meant, turn), k)
+            best = max(ranked[0][1], 1e-9) if ranked else 1.0
+            shares = [(number, score / best) for number, score in ranked]
+            ranked = self._fuse(self.embedder, shares, self._embed_query(meant, turn), k)
         return self.index.to_hits(ranked[:k])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
@@ -87,13 +89,6 @@ class HybridRetriever:
         weight = self.tuning.cosine_weight
         fused = ((number, share + weight * float(cos)) for (number, share), cos in zip(top, cosines, strict=True))
         return [*sort_best_first(fused), *rest]
-
-
-def _normalise_scores(ranked: RankedNumbers) -> RankedNumbers:
-    """Scores as shares of the best one. If some are below 0, as log-likelihoods may be, the worst becomes 0."""
-    best = ranked[0][1] if ranked else 1.0
-    worst = min(0.0, ranked[-1][1] if ranked else 0.0)
-    return [(number, (score - worst) / max(best - worst, 1e-9)) for number, score in ranked]
 
 
 def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan()) -> HybridRetriever:

@@ -25,20 +25,16 @@ _KANA, _HANGUL = re.compile(r"[\u3040-\u30ff]"), re.compile(r"[\uac00-\ud7af]")
 
 
 def find_document_language(texts: Iterable[str]) -> str:
-    """The language of a document, by the beginning of its texts; English where that is not sure."""
+    """The language of a document, by the beginning of its texts; English where that is not sure.
+
+    It is one that the model is sure of and that the beginning has more stop words of than of English. A longer text, as
+    a table of names, needs no stop words.
+    """
     sample = ""
     for text in texts:
-        sample = f"{sample} {text}"
-        if len(sample) >= SAMPLE_CHARACTERS:
+        sample = f"{sample} {text}"[:SAMPLE_CHARACTERS]
+        if len(sample) == SAMPLE_CHARACTERS:
             break
-    return _identify(sample[:SAMPLE_CHARACTERS]) or ENGLISH
-
-
-def _identify(sample: str) -> str:
-    """The language that the model is sure of and that the sample has more stop words of than of English; else "".
-
-    A longer text, as a table of names, needs no stop words.
-    """
     if language := _find_by_script(sample):
         return language
     words = _WORD.findall(sample.lower())
@@ -47,7 +43,8 @@ def _identify(sample: str) -> str:
         return ENGLISH
     best, probability = rank_languages(sample, KNOWN)[0]
     ahead = counts[best] - counts[ENGLISH]
-    return best if probability >= SURE_OF_DOCUMENT and (ahead > 0 or (ahead == 0 and len(words) >= MIN_WORDS)) else ""
+    is_sure = probability >= SURE_OF_DOCUMENT and (ahead > 0 or (ahead == 0 and len(words) >= MIN_WORDS))
+    return best if is_sure else ENGLISH
 
 
 @lru_cache(maxsize=1024)

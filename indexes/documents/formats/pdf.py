@@ -4,7 +4,6 @@ import io
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.images import (
@@ -16,7 +15,7 @@ from indexes.documents.formats.images import (
     recognize_text,
 )
 from indexes.documents.formats.libraries import explain_faults, load_library
-from schemas.errors import InvalidInputError
+from schemas.errors import InvalidInputError, list_with_limit
 
 MAX_PDF_BYTES = 200_000_000  # of a file; a larger one is left out
 KIND = "PDF"
@@ -43,12 +42,15 @@ def chunk_pdf(data: bytes) -> ChunkedDocument:
 def _extract_pages(data: bytes) -> tuple[str, list[str], list[int]]:
     """The title, the text of each page, and the numbers of those that show a picture and have no text."""
     import pypdf
+    from pypdf.errors import DependencyError, WrongPasswordError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every fault that it recovers from
     with explain_faults(KIND):
-        reader = pypdf.PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not _decrypt_without_password(reader):
-            raise InvalidInputError("is an encrypted PDF; save a copy without its password to have it read")
+        try:  # the empty password opens a PDF that only forbids printing or changing
+            reader = pypdf.PdfReader(io.BytesIO(data), password="")
+        except (WrongPasswordError, DependencyError) as error:
+            what = "is an encrypted PDF; save a copy without its password to have it read"
+            raise InvalidInputError(what) from error
         pages = [page.extract_text() for page in reader.pages]
         title = str((reader.metadata and reader.metadata.title) or "")
         pictures = []
@@ -59,23 +61,10 @@ def _extract_pages(data: bytes) -> tuple[str, list[str], list[int]]:
         return title, pages, pictures
 
 
-def _decrypt_without_password(reader: Any) -> bool:
-    """Try the empty password, which opens a PDF that only forbids printing or changing. Whether it did."""
-    from pypdf.errors import DependencyError
-
-    try:
-        return bool(reader.decrypt(""))
-    except DependencyError:
-        return False
-
-
 def _name_pages(numbers: Sequence[int]) -> str:
     """`page 3 is a picture`, `pages 3, 4 are pictures`."""
-    if len(numbers) == 1:
-        return f"page {numbers[0]} is a picture"
-    named = ", ".join(map(str, numbers[:MAX_NAMED_PAGES]))
-    more = f" and {len(numbers) - MAX_NAMED_PAGES} more" if len(numbers) > MAX_NAMED_PAGES else ""
-    return f"pages {named}{more} are pictures"
+    named = ", ".join(list_with_limit([f"{number}" for number in numbers], MAX_NAMED_PAGES, "and {} more"))
+    return f"page {named} is a picture" if len(numbers) == 1 else f"pages {named} are pictures"
 
 
 def _recognize_pages(data: bytes, pages: Sequence[str], pictures: Sequence[int], notes: list[str]) -> list[str]:
