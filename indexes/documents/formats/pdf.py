@@ -42,16 +42,16 @@ def chunk_pdf(data: bytes) -> ChunkedDocument:
 def _extract_pages(data: bytes) -> tuple[str, list[str], list[int]]:
     """The title, the text of each page, and the numbers of those that show a picture and have no text."""
     import pypdf
-    from pypdf.errors import DependencyError, WrongPasswordError
+    from pypdf.errors import DependencyError, FileNotDecryptedError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every fault that it recovers from
     with explain_faults(KIND):
-        try:  # the empty password opens a PDF that only forbids printing or changing
-            reader = pypdf.PdfReader(io.BytesIO(data), password="")
-        except (WrongPasswordError, DependencyError) as error:
+        try:  # it tries the empty password, which opens a PDF that only forbids printing or changing
+            reader = pypdf.PdfReader(io.BytesIO(data))
+            pages = [page.extract_text() for page in reader.pages]
+        except (FileNotDecryptedError, DependencyError) as error:
             what = "is an encrypted PDF; save a copy without its password to have it read"
             raise InvalidInputError(what) from error
-        pages = [page.extract_text() for page in reader.pages]
         title = str((reader.metadata and reader.metadata.title) or "")
         pictures = []
         for number, (page, text) in enumerate(zip(reader.pages, pages, strict=True), start=1):
