@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import prompts
-from agent.models.local.chat_template import Piece
+from agent.models.local.llama_cpp import Piece
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file

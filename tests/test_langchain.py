@@ -20,9 +20,8 @@ from pydantic import BaseModel
 
 from agent.langchain.chat_model import LocalChatModel, make_reply_type
 from agent.langchain.retriever import PassageRetriever
-from agent.models.protocol import ignore_call
+from agent.models.protocol import ignore_call, reply_schema
 from agent.models.scripted import Script, ScriptedModel
-from agent.models.structured_output import reply_schema
 from agent.turn.retrieval import PassageSearch
 from indexes.passage_index import PassageIndex
 from schemas.errors import MissingError, UsageError

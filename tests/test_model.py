@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from agent.flow import Tools, answer_topic
-from agent.models.local.chat_template import CHATML, ChatTemplate, Piece
+from agent.models.local.llama_cpp import CHATML, ChatTemplate, Piece
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel

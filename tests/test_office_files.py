@@ -29,7 +29,7 @@ from benchmarks.office_files import (
     make_xlsx,
     pack,
 )
-from indexes.documents.formats.images import is_ocr_installed
+from indexes.documents.formats.pages import is_ocr_installed
 from indexes.documents.office import archives, mail, sheets
 from indexes.documents.reading import ParsedDocument, parse_document
 from schemas.errors import InvalidInputError

@@ -16,7 +16,7 @@ from benchmarks.own_grading import (
     read_answer,
     read_conversations,
 )
-from indexes.documents.formats.images import is_ocr_installed
+from indexes.documents.formats.pages import is_ocr_installed
 from indexes.documents.reading import parse_document
 from indexes.text.sentences import split_sentences
 from schemas.records import Response, Sentence

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
-from agent.models.local.chat_template import ChatTemplate
-from agent.models.local.llama_cpp import ADAPTER_TEMPLATE
+from agent.models.local.llama_cpp import ADAPTER_TEMPLATE, ChatTemplate
 from agent.models.protocol import Conversation, Task
 from agent.turn.query_rewriting import compose_rewriter_prompt
 from schemas.records import Message

@@ -15,8 +15,20 @@ from urllib.parse import urlsplit
 
 from agent.models.no_model import NoModel
 from agent.models.openai_client import ADDRESS_FORM, Connection, ModelInfo, RefusedError, Usage
-from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task, TextListener, fit_prompt
-from agent.models.structured_output import TEMPERATURE, clean_text_reply, parse_reply, reply_schema, strip_thinking
+from agent.models.protocol import (
+    TEMPERATURE,
+    Conversation,
+    LanguageModel,
+    Listener,
+    Reply,
+    Task,
+    TextListener,
+    clean_text_reply,
+    fit_prompt,
+    parse_reply,
+    reply_schema,
+    strip_thinking,
+)
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import MissingError, ModelError, ModelReplyError, UsageError, list_with_limit
 from schemas.records import Call, Message

@@ -17,8 +17,8 @@ from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from indexes.documents.collection import GONE
-from indexes.text.blocks import read_text_blocks
 from indexes.text.control_characters import strip_directions
+from indexes.text.units import read_text_blocks
 from schemas.errors import ConvagentError, MissingError, UsageError, format_count, list_with_limit
 from schemas.records import Passage
 

@@ -16,8 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 import prompts
-from agent.models.protocol import Conversation, LanguageModel, Task
-from agent.models.structured_output import read_whole_items
+from agent.models.protocol import Conversation, LanguageModel, Task, read_whole_items
 from agent.turn.attribution import supporting_ids, why_misstated
 from agent.turn.extractive_answer import (
     LengthLimit,

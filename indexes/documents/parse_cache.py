@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from indexes.corpora.corpus import Corpus, Item
-from indexes.documents.formats.images import is_ocr_installed
+from indexes.documents.formats.pages import is_ocr_installed
 from indexes.documents.reading import FileVersion, ParsedDocument
 from indexes.storage.cache import open_database
 from indexes.storage.directories import make_private_directory, make_private_file

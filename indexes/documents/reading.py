@@ -24,12 +24,10 @@ from indexes.documents.chunking import (
     shorten_place,
 )
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.formats.csv_tables import CSV_TABLES
+from indexes.documents.formats.data_files import CSV_TABLES, JSON_FILES, JSON_LINES
 from indexes.documents.formats.html import HTML
-from indexes.documents.formats.images import IMAGES
-from indexes.documents.formats.json_files import JSON_FILES, JSON_LINES
 from indexes.documents.formats.markdown import MARKDOWN
-from indexes.documents.formats.pdf import PDF
+from indexes.documents.formats.pages import IMAGES, PDF
 from indexes.documents.formats.plain_text import PLAIN_TEXT
 from indexes.documents.office.docx import DOCX
 from indexes.documents.office.epub import EPUB

@@ -21,7 +21,7 @@ from secrets import token_hex
 import msgspec
 import psutil
 
-from indexes.documents.formats.images import MAX_PAGES
+from indexes.documents.formats.pages import MAX_PAGES
 from indexes.documents.isolation.worker import Reply, Request, read_framed, write_message
 from indexes.documents.reading import ParsedDocument
 from schemas.errors import MissingError, RunError

@@ -22,7 +22,7 @@ from typing import IO, BinaryIO, Literal
 
 import msgspec
 
-from indexes.documents.formats.images import page_listener
+from indexes.documents.formats.pages import page_listener
 from indexes.documents.reading import ParsedDocument, parse_document
 from schemas.errors import MissingError
 

@@ -11,7 +11,7 @@ from typing import Any
 from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.block_building import Outline, format_table
-from indexes.documents.formats.csv_tables import TableRow
+from indexes.documents.formats.data_files import TableRow
 from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number

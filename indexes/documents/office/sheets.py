@@ -13,7 +13,7 @@ from typing import Any
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, escape_place
 from indexes.documents.document_reader import ChunkedDocument, DocumentReader
 from indexes.documents.formats.block_building import format_row
-from indexes.documents.formats.csv_tables import TableRow, name_columns
+from indexes.documents.formats.data_files import TableRow, name_columns
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
 
