@@ -9,7 +9,7 @@ import bz2
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
@@ -127,7 +127,6 @@ EXPECTED = (
     f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}. Archives (.tar, .zip) are not unpacked."
 )
 MAX_LINE_BYTES = 1 << 28  # a small archive can unpack to a line that does not fit into memory
-ParseLine = Callable[[bytes, int], Passage | None]
 Item = tuple[Path, int, Passage | str]  # file, line number, and the passage or what is wrong with the line
 
 

@@ -21,22 +21,22 @@ def read_utf8(path: Path) -> bytes:
 
 
 def read_bytes(path: Path) -> bytes:
-    try:
+    with _explain_unreadable(path):
         return path.read_bytes()
-    except OSError as error:
-        raise _make_unreadable_error(path, error) from error
 
 
 def open_to_read(path: Path) -> IO[bytes]:
-    try:
+    with _explain_unreadable(path):
         return path.open("rb")
+
+
+@contextmanager
+def _explain_unreadable(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise _make_unreadable_error(path, error) from error
-
-
-def _make_unreadable_error(path: Path, error: OSError) -> MissingError:
-    what = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-    return MissingError(what, where=str(path))
+        what = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise MissingError(what, where=str(path)) from error
 
 
 def check_writable(path: Path, overwrite: bool) -> None:
@@ -84,14 +84,10 @@ def write_json_atomically(path: Path, value: object) -> None:
 
 def map_file(path: Path) -> memoryview:
     """A text file's contents without a byte order mark, read into memory only where they are used."""
-    try:
-        with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except ValueError:  # an empty file cannot be mapped
-        return memoryview(b"")
-    except OSError as error:
-        raise _make_unreadable_error(path, error) from error
-    return memoryview(utf8(data, str(path)))
+    with _explain_unreadable(path), path.open("rb") as file:
+        if not path.stat().st_size:  # an empty file cannot be mapped
+            return memoryview(b"")
+        return memoryview(utf8(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), str(path)))
 
 
 def hash_file(path: Path, algorithm: str = "sha256") -> str:

@@ -117,9 +117,6 @@ def _write_vocabulary(writer: Any, path: Path) -> None:
     writer.add_token_list([piece if own else mark for piece, mark, own in zip(pieces, marked, special, strict=True)])
     writer.add_token_types([gguf.TokenType.CONTROL if own else gguf.TokenType.NORMAL for own in special])
     numbers = {piece: number for number, piece in enumerate(pieces)}
-    writer.add_unk_token_id(numbers["[UNK]"])
-    writer.add_pad_token_id(numbers["[PAD]"])
-    writer.add_mask_token_id(numbers["[MASK]"])
-    writer.add_bos_token_id(numbers["[CLS]"])
-    writer.add_eos_token_id(numbers["[SEP]"])
-    writer.add_sep_token_id(numbers["[SEP]"])
+    roles = {"unk": "[UNK]", "pad": "[PAD]", "mask": "[MASK]", "bos": "[CLS]", "eos": "[SEP]", "sep": "[SEP]"}
+    for role, piece in roles.items():
+        getattr(writer, f"add_{role}_token_id")(numbers[piece])

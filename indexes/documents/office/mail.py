@@ -7,7 +7,7 @@ message comes last, below "quoted". A place in a mailbox is the number of a mess
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC
 from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -41,12 +41,11 @@ def chunk_message(data: bytes, place: str) -> Iterator[Chunk]:
         parts = list(islice(_walk_parts(message), MAX_PARTS))
         attached = [part for part in parts if _is_attachment(part)]
         names = [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in attached]
-        date = _read_date(message)
-        heading, described = _describe_message(message, f"{date.day} {date:%B %Y}" if date else "", names[:MAX_NAMES])
+        shown_date, date = _read_date(message)
+        heading, described = _describe_message(message, shown_date, names[:MAX_NAMES])
         blocks = [described, *_read_body([part for part in parts if part not in attached])]
-        utc = _format_utc(date) if date else ""
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place, date=utc, marks=()) for chunk in chunk_blocks(headed))
+    return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed))
 
 
 def _describe_message(message: Message, date: str, attachments: Sequence[str]) -> tuple[str, Block]:
@@ -88,19 +87,18 @@ def _read_people(message: Message, name: str) -> list[str]:
     return [person or address for person, address in getaddresses([_read_field(message, name)]) if person or address]
 
 
-def _read_date(message: Message) -> datetime | None:
-    try:
-        return parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
-    except (ValueError, TypeError, OverflowError):
-        return None
+def _read_date(message: Message) -> tuple[str, str]:
+    """The day as it is shown, and the moment in UTC, by which messages from anywhere are in order; or "".
 
-
-def _format_utc(date: datetime) -> str:
-    """A date in UTC, by which messages from anywhere are in order: `2025-03-02T08:30:00+00:00`; or ""."""
+    `2 March 2025` and `2025-03-02T08:30:00+00:00`.
+    """
+    shown = ""
     try:
-        return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
-    except OverflowError:  # in the first or the last year that there is
-        return ""
+        date = parsedate_to_datetime(str(message.get("Date", ""))[:MAX_HEADER_CHARACTERS])
+        shown = f"{date.day} {date:%B %Y}"
+        return shown, date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, TypeError, OverflowError):  # the last one also in the first or the last year that there is
+        return shown, ""
 
 
 def _walk_parts(message: Message) -> Iterator[Message]:
@@ -148,7 +146,8 @@ def _read_plain_text(text: str) -> Iterator[Block]:
 
 MAX_MAILBOX_BYTES = 200_000_000  # of a file; a larger one is left out
 MAX_MESSAGES = 20_000  # the rest is left out
-_START = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\d{4}\r?\n")
+# A line that begins with "From " and ends with a year, below an empty line.
+_START = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\d{4}\r?\n")
 _ESCAPED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -165,7 +164,7 @@ def chunk_mbox(data: bytes) -> ChunkedDocument:
 
 def _chunk_messages(data: bytes, notes: list[str]) -> Iterator[Chunk]:
     unread: list[str] = []
-    for number, message in enumerate(_split_messages(data), start=1):
+    for number, message in enumerate(_START.split(data, MAX_MESSAGES + 1)[1:], start=1):
         if number > MAX_MESSAGES:
             notes.append(f"only its first {MAX_MESSAGES:,} messages are read")
             break
@@ -174,16 +173,6 @@ def _chunk_messages(data: bytes, notes: list[str]) -> Iterator[Chunk]:
         except InvalidInputError as error:
             unread.append(f"message {number} {error.what}")
     notes += limit_notes(unread, "messages cannot be read")
-
-
-def _split_messages(data: bytes) -> Iterator[bytes]:
-    """What stands between the lines that begin with "From " and end with a year, each below an empty line."""
-    starts = _START.finditer(data)
-    begin = next(starts).end()
-    for start in starts:
-        yield data[begin : start.start() + 1]
-        begin = start.end()
-    yield data[begin:]
 
 
 MBOX = DocumentReader((".mbox",), chunk_mbox, max_bytes=MAX_MAILBOX_BYTES)
