@@ -32,8 +32,7 @@ from indexes.passage_index import (
 from indexes.processors import logical_cores
 from indexes.sharding.sharded_index import find_counts, holds_index, name_shard, read_joined_info
 from indexes.storage.atomic_files import replace_directory, resolve_replaced
-from indexes.storage.files import explain_failed_writing
-from indexes.storage.manifest import write_manifest
+from indexes.storage.files import explain_failed_writing, write_manifest
 from indexes.text.analysis import describe_analyzer, extract_stems
 from indexes.text.sentences import SEGMENTATION
 from schemas.errors import InvalidInputError, RunError, UsageError, format_count

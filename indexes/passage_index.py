@@ -2,7 +2,7 @@
 
 `Index` is what all have in common; `open_index.py` opens any. A passage index is a directory: Tantivy's own files,
 `ids.txt` and `ids.offsets` (the ids by the numbers that the postings have, so that a thousand hits are named without
-fetching a thousand texts), `convagent-index.json`, and the checksums of all these (`indexes/storage/manifest.py`).
+fetching a thousand texts), `convagent-index.json`, and the checksums of all these (`indexes/storage/files.py`).
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from indexes.ranking.compressed_vectors import CompressedVectors, open_compresse
 from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, separate_scores
 from indexes.ranking.vectors import VectorInfo, VectorPart, Vectors, join_infos, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.storage.manifest import find_damage
+from indexes.storage.files import find_damage
 from indexes.text.analysis import (
     ENGLISH,
     build_analyzer,

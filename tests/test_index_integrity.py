@@ -13,7 +13,7 @@ from indexes.index_vectors import embed_index
 from indexes.passage_index import INFO_FILE, PassageIndex
 from indexes.ranking.vectors import VECTOR_INFO_FILE, VECTORS_FILE
 from indexes.sharding.sharded_index import verify_index
-from indexes.storage import manifest
+from indexes.storage import files
 from schemas.errors import ConvagentError, InvalidInputError
 from tests.conftest import EXAMPLES, no_progress
 from tests.fuzz.byte_damage import damage_byte
@@ -61,7 +61,7 @@ def test_what_was_built_is_whole(copy: Path) -> None:
     assert "72 vectors are whole" in done.stdout
 
 
-@pytest.mark.parametrize("small_bytes", [manifest.SMALL_BYTES, 0], ids=["small", "large"])
+@pytest.mark.parametrize("small_bytes", [files.SMALL_BYTES, 0], ids=["small", "large"])
 def test_every_damaged_byte_is_told_once(
     small_bytes: int, copy: Path, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +69,7 @@ def test_every_damaged_byte_is_told_once(
 
     None goes unseen; of a large index sizes alone are compared when it is opened, and contents when it is verified.
     """
-    monkeypatch.setattr(manifest, "SMALL_BYTES", small_bytes)
+    monkeypatch.setattr(files, "SMALL_BYTES", small_bytes)
     unseen = []
     for name in files_of(copy):
         for number in range(DAMAGES_EACH):

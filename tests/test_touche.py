@@ -22,7 +22,7 @@ from agent.tasks.touche.run import (
     write_run,
 )
 from cli import app
-from indexes.corpora.args_me import find_arguments
+from indexes.corpora.corpus import find_arguments
 from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.text.analysis import extract_stems
 from indexes.text.languages import weight_stems

@@ -29,13 +29,12 @@ from indexes.documents.formats.html import HTML
 from indexes.documents.formats.markdown import MARKDOWN
 from indexes.documents.formats.pages import IMAGES, PDF
 from indexes.documents.formats.plain_text import PLAIN_TEXT
-from indexes.documents.office.docx import DOCX
 from indexes.documents.office.epub import EPUB
 from indexes.documents.office.mail import EML, MBOX
 from indexes.documents.office.open_document import ODP, ODS, ODT
-from indexes.documents.office.rtf import RTF
 from indexes.documents.office.sheets import XLSX
 from indexes.documents.office.slides import PPTX
+from indexes.documents.office.word_files import DOCX, RTF
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
 from indexes.text.dates import read_date

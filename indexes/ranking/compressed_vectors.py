@@ -28,8 +28,7 @@ from indexes.ranking.vectors import (
     seal_info,
 )
 from indexes.storage.atomic_files import write_file_atomically
-from indexes.storage.files import explain_failed_writing, write_json_atomically
-from indexes.storage.manifest import compare_file, record_file
+from indexes.storage.files import compare_file, explain_failed_writing, record_file, write_json_atomically
 from schemas.errors import InvalidInputError, MissingError, RunError, UsageError
 
 COMPRESSED_FILE = "vectors.faiss"

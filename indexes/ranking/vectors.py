@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexes.storage.cache import Cache
-from indexes.storage.manifest import FileRecord
+from indexes.storage.files import FileRecord
 from schemas.errors import InvalidInputError
 from schemas.records import IndexInfo
 from schemas.wire import decode

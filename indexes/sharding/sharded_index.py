@@ -24,7 +24,7 @@ from indexes.ranking.compressed_vectors import check_compressed_vectors
 from indexes.ranking.rankings import RankedNumbers, Rows
 from indexes.ranking.vectors import check_vectors
 from indexes.storage.atomic_files import resolve_replaced
-from indexes.storage.manifest import FileRecord, read_manifest
+from indexes.storage.files import FileRecord, read_manifest
 from indexes.text.analysis import list_languages
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import IndexInfo, Passage

@@ -79,9 +79,7 @@ def make_private_tree(directory: Path) -> None:
 
 def take_from_others(path: Path) -> None:
     """Leave rights to the owner alone. What belongs to somebody else stays as it is."""
-    try:
+    with suppress(OSError):  # gone meanwhile, or somebody else's
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:
             path.chmod(mode & 0o700)
-    except OSError:  # gone meanwhile, or somebody else's
-        return

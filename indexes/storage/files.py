@@ -1,10 +1,16 @@
-"""Reading and writing files, whole or line by line, with errors that name them."""
+"""Reading and writing files, whole or line by line, with errors that name them; and what the files of a directory were.
+
+A manifest beside them has their sizes and checksums as they were when the directory was made. Sizes are compared
+whenever it is opened, which takes no time, and so is all of a small one; the contents of a large one are compared where
+that is asked for.
+"""
 
 import hashlib
 import mmap
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -12,7 +18,7 @@ import msgspec
 
 from indexes.storage.atomic_files import lock_descriptor, write_file_atomically
 from schemas.errors import MissingError, RunError, UsageError
-from schemas.wire import utf8
+from schemas.wire import decode, utf8
 
 
 def read_utf8(path: Path) -> bytes:
@@ -115,3 +121,58 @@ def append_line(file: IO[bytes], line: bytes, remedy: str) -> None:
         while data:
             data = data[file.write(data) :]
         os.fsync(file.fileno())
+
+
+MANIFEST_FILE = "convagent-manifest.json"
+SMALL_BYTES = 1 << 25  # of all files together: these are read in the blink of an eye
+LOCK_SUFFIX = ".lock"  # of files that say nothing by their contents
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    bytes: int
+    blake2b: str
+
+
+def write_manifest(directory: Path) -> None:
+    """Record all files of a directory as they are now. Raises `OSError` where that fails."""
+    paths = sorted(path for path in directory.iterdir() if path.is_file() and path.suffix != LOCK_SUFFIX)
+    files = {path.name: record_file(path) for path in paths}
+    (directory / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(files)))
+
+
+def record_file(path: Path) -> FileRecord:
+    return FileRecord(path.stat().st_size, hash_file(path, "blake2b"))
+
+
+def read_manifest(directory: Path) -> dict[str, FileRecord]:
+    """The files of a directory by their names. Raises `OSError` and `msgspec.DecodeError`."""
+    files: dict[str, FileRecord] = decode((directory / MANIFEST_FILE).read_bytes(), dict[str, FileRecord])
+    return files
+
+
+def find_damage(directory: Path, *, thorough: bool) -> Iterator[str]:
+    """Files that are not as they were: by their sizes, and, where it is to be thorough or all is small, contents."""
+    try:
+        files = read_manifest(directory)
+    except (OSError, msgspec.DecodeError) as error:
+        gone = isinstance(error, FileNotFoundError)
+        yield f"{MANIFEST_FILE} is not there" if gone else f"{MANIFEST_FILE} cannot be used: {error}"
+        return
+    thorough = thorough or sum(record.bytes for record in files.values()) <= SMALL_BYTES
+    for name, record in files.items():
+        if what := compare_file(directory / name, record, thorough=thorough):
+            yield f"{name} {what}"
+
+
+def compare_file(path: Path, record: FileRecord, *, thorough: bool = True) -> str:
+    """What is wrong with a file, by its size and, where it is to be thorough, its contents; "" where nothing is."""
+    try:
+        size = path.stat().st_size
+        if size != record.bytes:
+            return f"has {size} bytes, not {record.bytes}"
+        return "has other contents than it was given" if thorough and record_file(path) != record else ""
+    except FileNotFoundError:
+        return "is not there"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"

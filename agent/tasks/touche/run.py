@@ -24,7 +24,7 @@ from xml.etree.ElementTree import ParseError
 
 from agent.runs.given_ranking import format_trec_lines
 from agent.tracks.oddities import find_duplicates
-from indexes.corpora.args_me import ArgumentCorpus, find_arguments
+from indexes.corpora.corpus import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.rankings import sort_best_first

@@ -38,9 +38,6 @@ class ReadingLimits:
     memory_bytes: int = 2_000_000_000
     reply_bytes: int = 300_000_000  # of its passages
 
-    def compute_seconds(self, size: int) -> float:
-        return self.seconds + self.seconds_per_megabyte * (size // MEGABYTE)
-
     def describe_memory(self) -> str:
         return f"takes more than {self.memory_bytes // MEGABYTE:,} MB of memory to read"
 
@@ -165,7 +162,7 @@ class _Child:
 
     def parse_document(self, path: Path, name: str, data: bytes) -> ParsedDocument:
         """What the child makes of a file. Raises `MissingError` and `_BrokenError`."""
-        seconds = self._limits.compute_seconds(len(data))
+        seconds = self._limits.seconds + self._limits.seconds_per_megabyte * (len(data) // MEGABYTE)
         request = Request(os.fsencode(path), name, int(seconds * self._limits.waiting) + 1)
         self._guard.begin(seconds)
         assert self._process.stdin
