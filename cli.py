@@ -123,14 +123,13 @@ class Chat(Source):
     """
 
     only: str | None = ONLY
-    go_on: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
-    number: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
+    continue_last: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
+    chat: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
 
     def __call__(self) -> None:
         from agent.chat.interactive import ChatRequest, start_chat
 
-        request = fill(ChatRequest, self, continue_last=self.go_on, chat=self.number)
-        if code := start_chat(request):
+        if code := start_chat(fill(ChatRequest, self)):
             raise typer.Exit(code)
 
 
@@ -159,15 +158,9 @@ class Serve(Source):
         from agent.chat.source import resolve_source
         from agent.serve.server import ServerRequest, serve
 
-        request = fill(
-            ServerRequest,
-            self,
-            source=resolve_source(self.docs, self.index),
-            only=self.only or "",
-            needs_token=not self.no_token,
-            allowed_hosts=tuple(self.allow_host or ()),
-        )
-        serve(request, reports.report_server_start(open_browser=self.open_browser))
+        source, hosts = resolve_source(self.docs, self.index), tuple(self.allow_host or ())
+        more = {"only": self.only or "", "needs_token": not self.no_token, "allowed_hosts": hosts}
+        serve(fill(ServerRequest, self, source=source, **more))
 
 
 @command(app, "mcp")

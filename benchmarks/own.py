@@ -13,7 +13,7 @@ from typing import IO
 
 import msgspec
 
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.models.registry import open_embedder
 from agent.runs.worker import hash_sources
@@ -209,7 +209,9 @@ def _open_assistant(each: QuestionSet, system: System, request: BenchRequest, ho
     documents = folders[0] if len(folders) == 1 else _gather(folders, home / "gathered")
     embedder = open_embedder(system.embedder)
     index = open_documents(documents, home, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
-    return open_assistant(str(documents), index, request.model if system.asks_model else "none", embedder)
+    return open_assistant(
+        open_collection(str(documents), index, embedder), request.model if system.asks_model else "none"
+    )
 
 
 def _gather(folders: Sequence[Path], home: Path) -> Path:
@@ -222,12 +224,12 @@ def _gather(folders: Sequence[Path], home: Path) -> Path:
 def _describe_settings(each: QuestionSet, assistant: Assistant, request: BenchRequest) -> AnswerSettings:
     files = sorted(path for name in each.folders for path in (request.data / name).rglob("*") if path.is_file())
     documents = hashlib.sha256("".join(map(hash_file, files)).encode()).hexdigest()
-    tools = assistant.tools
+    embedder = assistant.current.embedder
     return AnswerSettings(
         hash_file(request.data / each.questions),
         documents,
-        tools.llm.digest,
-        tools.embedder.digest if tools.embedder else "",
+        assistant.llm.digest,
+        embedder.digest if embedder else "",
         hash_sources(),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from agent.chat.session import Assistant, open_assistant
+from agent.chat.session import Assistant, open_assistant, open_collection
 from agent.models.local.hardware import THREADS
 from agent.models.protocol import Listener, ignore_call
 from agent.models.registry import find_gguf, open_embedder
@@ -128,7 +128,7 @@ def client(server: "Server") -> Iterator["httpx.Client"]:
 @pytest.fixture(scope="module")
 def assistant(example_index: PassageIndex) -> Assistant:
     """Answers from the bundled passages, without models."""
-    return open_assistant("examples", example_index, "none", None)
+    return open_assistant(open_collection("examples", example_index, None), "none")
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ from agent.chat.session import Assistant, Session
 from agent.chat.store import Store
 from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from indexes.passage_index import PassageIndex
-from schemas.errors import MissingError
 from schemas.records import Call
 from tests import within
 from tests.conftest import ROOT, needs_embedder
@@ -28,12 +27,7 @@ QUESTION = "Which balcony plants are non-toxic to cats?"
 
 @pytest.fixture
 def terminal(assistant: Assistant) -> Terminal:
-    def opener(model: str) -> Assistant:
-        if model != "none":
-            raise MissingError("no such model file", where=model)
-        return assistant
-
-    return Terminal(Session(assistant, Store(None)), opener, Console(file=io.StringIO(), width=5000, highlight=False))
+    return Terminal(Session(assistant, Store(None)), Console(file=io.StringIO(), width=5000, highlight=False))
 
 
 def shown_after(terminal: Terminal, line: str) -> str:

@@ -14,7 +14,7 @@ from rich.console import Console
 from agent.chat.dated_documents import find_listing, find_restriction, list_items
 from agent.chat.interactive import Terminal
 from agent.chat.scope import keep_to_scope
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
@@ -51,10 +51,10 @@ def collection(folder: Path, index: PassageIndex) -> Collection:
 
 @pytest.fixture
 def shown(folder: Path, index: PassageIndex, collection: Collection) -> Callable[[str], str]:
-    assistant = open_assistant(str(folder), index, "none", None)
+    assistant = open_assistant(open_collection(str(folder), index, None), "none")
     assistant.current.replace(collection)
     console = Console(file=io.StringIO(), width=500)
-    return partial(shown_after, Terminal(Session(assistant, Store(None)), lambda _: assistant, console))
+    return partial(shown_after, Terminal(Session(assistant, Store(None)), console))
 
 
 def test_the_date_in_a_name_or_title() -> None:

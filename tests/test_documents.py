@@ -19,7 +19,7 @@ import pytest
 
 from agent.chat.citations import cited_sources, shown_sources
 from agent.chat.export import mark_in_markdown
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import ChatTurn, Store
 from agent.mcp.tools import to_ask_result
 from agent.serve.v1.conversations import list_citations
@@ -155,7 +155,9 @@ PLACES = [
 def test_a_source_names_the_place_of_its_sentence(
     name: str, text: str | bytes, question: str, place: str, title: str, tmp_path: Path
 ) -> None:
-    assistant = open_assistant("lease", opened(own(tmp_path, {name: text}), tmp_path).index, "none", None)
+    assistant = open_assistant(
+        open_collection("lease", opened(own(tmp_path, {name: text}), tmp_path).index, None), "none"
+    )
     session = Session(assistant, Store(None))
     answered = session.ask(question)
     (source, *_) = cited_sources(answered)
@@ -179,7 +181,9 @@ def test_a_title_of_a_hundred_kilobytes_is_cut(tmp_path: Path) -> None:
     kept = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
     assert kept < 20 * sum(map(len, contents.values()))
     assert max(len(passage.title) for passage in passages(documents).values()) <= 500
-    answered = Session(open_assistant("pond", documents.index, "none", None), Store(None)).ask("When is it cleaned?")
+    answered = Session(open_assistant(open_collection("pond", documents.index, None), "none"), Store(None)).ask(
+        "When is it cleaned?"
+    )
     shown = [answered.response.text, *(f"{source.name} {source.title}" for source in shown_sources(answered))]
     assert max(map(len, shown)) < 3000
 

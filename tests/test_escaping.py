@@ -16,7 +16,7 @@ from rich.console import Console
 
 from agent.chat.export import mark_in_markdown, to_markdown
 from agent.chat.interactive import Terminal
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import ChatTurn, Store
 from agent.serve.v1.requests import _split_reply
 from agent.terminal.escaping import defuse_citations, escape_markdown, to_code_span, unescape_markdown
@@ -146,10 +146,10 @@ def ask_for_hostile_passages(client: httpx.Client) -> None:
 
 def test_a_terminal_shows_no_citation_but_ours(hostile_index: PassageIndex) -> None:
     """Nor a second source in the title of one."""
-    assistant = open_assistant("hostile", hostile_index, "none", None)
+    assistant = open_assistant(open_collection("hostile", hostile_index, None), "none")
     for text in HOSTILE:
         console = Console(file=io.StringIO(), width=5000, highlight=False, force_terminal=False)
-        terminal = Terminal(Session(assistant, Store(None)), lambda _model: assistant, console)
+        terminal = Terminal(Session(assistant, Store(None)), console)
         answered = answer_with(text, direct=text)
         terminal.session.turns = (ChatTurn("Do quinces keep?", answered),)
         terminal._show_answer(answered)

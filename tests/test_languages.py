@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from agent.turn.extractive_answer import says_not_found
@@ -40,7 +40,7 @@ def open_folder(folder: Path, languages: list[str], embedder: Embedder | None = 
 
 def ask(index: PassageIndex, folder: Path, question: str, embedder: Embedder | None = None) -> TurnResult:
     """What a new conversation over the folder answers."""
-    assistant = open_assistant(str(folder), index, "none", embedder)
+    assistant = open_assistant(open_collection(str(folder), index, embedder), "none")
     return Session(assistant, Store(folder.with_name("chats.sqlite"))).ask(question)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.chat.citations import cited_sources
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
 from benchmarks.office_files import (
     make_docx,
@@ -51,7 +51,7 @@ def assistant(tmp_path_factory: pytest.TempPathFactory) -> Assistant:
     home = tmp_path_factory.mktemp("own")
     for folder in (EXAMPLES / "documents" / "office", EXAMPLES / "scans"):
         shutil.copytree(folder, home / "files" / folder.name)
-    return open_assistant("examples", opened(home / "files", home).index, "none", None)
+    return open_assistant(open_collection("examples", opened(home / "files", home).index, None), "none")
 
 
 ASKED = read_cases("office_questions")["asked"]  # a question, the place of its answer, words of the answer

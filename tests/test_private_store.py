@@ -124,7 +124,7 @@ def test_an_answer_that_cannot_be_kept_is_shown(
 ) -> None:
     """With the reason, and advice that fits; once there is room, it is kept with the next."""
     session = Session(assistant, Store(tmp_path / "convagent.sqlite"))
-    terminal = Terminal(session, lambda _model: assistant, Console(file=io.StringIO(), width=5000, highlight=False))
+    terminal = Terminal(session, Console(file=io.StringIO(), width=5000, highlight=False))
     connect: Connect = sqlite3.connect
 
     def connect_to_a_full_disk(*arguments: Any, **more: Any) -> sqlite3.Connection:

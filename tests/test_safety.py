@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.chat.session import PLAN, Assistant, Session, open_assistant
+from agent.chat.session import PLAN, Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.models.protocol import Conversation
 from agent.models.registry import open_model
@@ -255,7 +255,7 @@ def open_folder(tmp_path_factory: pytest.TempPathFactory, minilm: Embedder) -> O
         for file, text in STORIES["folders"][name].items():
             (folder / "documents" / file).write_text(text)
         index = open_documents(folder / "documents", folder / "cache", minilm, no_progress).index
-        return open_assistant("documents", index, "none", minilm)
+        return open_assistant(open_collection("documents", index, minilm), "none")
 
     return open_once
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from agent.chat.interactive import Terminal
 from agent.chat.scope import find_scope, find_scope_request, keep_to_scope
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.serve.v1.requests import to_turns
 from agent.terminal.progress import stage_progress
@@ -151,8 +151,8 @@ def test_meaning_is_restricted_too(has_vectors: bool, folder: Path, minilm: Embe
 
 @pytest.fixture
 def terminal(folder: Path, index: PassageIndex) -> Terminal:
-    assistant = open_assistant(str(folder), index, "none", None)
-    return Terminal(Session(assistant, Store(None)), lambda _: assistant, Console(file=io.StringIO(), width=500))
+    assistant = open_assistant(open_collection(str(folder), index, None), "none")
+    return Terminal(Session(assistant, Store(None)), Console(file=io.StringIO(), width=500))
 
 
 QUESTION = "What is there about bread?"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.models.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
@@ -67,7 +67,7 @@ def ask(assistants: dict[int, Assistant], tmp_path: Path, jitter: int) -> Ask:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
         index = open_documents(folder, tmp_path / "cache", embedder, no_progress).index
-        assistants[jitter] = open_assistant(str(folder), index, "none", embedder)
+        assistants[jitter] = open_assistant(open_collection(str(folder), index, embedder), "none")
 
     def converse(*utterances: str, about: str = "") -> Response:
         session = Session(assistants[jitter], Store(None))

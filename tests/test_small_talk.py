@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.chat.session import Assistant, Session, to_history
-from agent.chat.small_talk import recognise_small_talk, reply_to_small_talk
+from agent.chat.small_talk import reply_to_small_talk
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from agent.turn.interface_sentences import SENTENCES
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 
 def find_kind(utterance: str, collection: Collection) -> str | None:
-    talk = recognise_small_talk(utterance, collection)
+    talk = reply_to_small_talk(Turn("1_2", utterance), collection)
     return talk.kind if talk else None
 
 
@@ -54,9 +54,9 @@ def test_what_goes_on_and_on_is_read_at_once(folder: Collection) -> None:
 
 
 def reply(utterance: str, collection: Collection) -> str:
-    talk = recognise_small_talk(utterance, collection)
+    talk = reply_to_small_talk(Turn("1_2", utterance), collection)
     assert talk, utterance
-    answered = reply_to_small_talk(Turn("1_2", utterance), talk, collection).answered
+    answered = talk.answered
     assert (answered.response.used, answered.hits) == ((), ())
     return answered.response.text
 

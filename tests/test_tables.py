@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.table import list_tables
@@ -147,7 +147,8 @@ def test_a_table_with_a_row_that_was_cut_is_not_counted(tmp_path: Path) -> None:
 def test_a_chat_computes_shows_its_rows_and_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     session = Session(
-        open_assistant(str(folder), index(tmp_path, FOLDERS["home"]["documents"]), "none", None), Store(None)
+        open_assistant(open_collection(str(folder), index(tmp_path, FOLDERS["home"]["documents"]), None), "none"),
+        Store(None),
     )
     answered = session.ask("How many bottles of rhubarb did we sell in June?")
     assert answered.response.direct == "3 + 5 + 2 = 10 bottles."

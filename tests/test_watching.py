@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from agent.chat.observer import Observer
-from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
+from agent.chat.session import Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from indexes.documents.document_index import open_documents
@@ -45,7 +45,7 @@ def watching(source: Path) -> Iterator[tuple[Assistant, list[str]]]:
     current.tell = told.append
     with watch_documents(current, None) as watcher:
         watcher.has_begun.wait(PATIENCE)
-        yield open_assistant_over(current, "none", None), told
+        yield open_assistant(current, "none"), told
 
 
 def answer(assistant: Assistant, question: str = KEEPS) -> str:

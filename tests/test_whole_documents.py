@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.turn.clarification import choose_name, complete_utterance
 from indexes.documents.document_index import open_documents
@@ -21,7 +21,7 @@ def open_session(tmp_path: Path, files: dict[str, str]) -> Session:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     index = open_documents(folder, tmp_path, None, no_progress).index
-    return Session(open_assistant(str(folder), index, "none", None), Store(None))
+    return Session(open_assistant(open_collection(str(folder), index, None), "none"), Store(None))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pexpect
 import pytest
 
-from agent.chat.session import Session, open_assistant_over, open_collection
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from indexes.documents.document_index import open_documents
@@ -159,7 +159,7 @@ def test_where_documents_are_many_the_newest_are_read_first_and_the_others_meanw
     told: list[str] = []
     shown: list[str] = []
     current.tell, current.on_progress = told.append, shown.append
-    assert "nine days" in Session(open_assistant_over(current, "none", None), Store(None)).ask(KEEPS).response.text
+    assert "nine days" in Session(open_assistant(current, "none"), Store(None)).ask(KEEPS).response.text
     with watch_documents(current, None):
         wait_until(lambda: len(current.collection.index) == 21 and told)
     assert len(told) == 1

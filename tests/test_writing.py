@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from agent.chat.interactive import Terminal
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
@@ -56,9 +56,9 @@ def llm(address: str) -> Iterator[LanguageModel]:
 
 @pytest.fixture
 def assistant(address: str, example_index: PassageIndex) -> Iterator[Assistant]:
-    opened = open_assistant("examples", example_index, address, None)
+    opened = open_assistant(open_collection("examples", example_index, None), address)
     yield opened
-    opened.tools.llm.close()
+    opened.llm.close()
 
 
 def behave(**replies: str) -> None:
@@ -187,9 +187,9 @@ def reader(address: str, tmp_path: Path) -> Iterator[Session]:
     folder.mkdir()
     (folder / "lease.md").write_text(LEASE)
     index = open_documents(folder, tmp_path, None, show_no_progress).index
-    opened = open_assistant(str(folder), index, address, None)
+    opened = open_assistant(open_collection(str(folder), index, None), address)
     yield Session(opened, Store(None))
-    opened.tools.llm.close()
+    opened.llm.close()
 
 
 SUMMARIES: dict[str, tuple[str, list[str]]] = {  # what is written, what is said
@@ -294,7 +294,7 @@ def test_the_page_shows_what_is_written(
 def test_the_terminal_shows_what_is_written(slow: SlowWriter, assistant: Assistant) -> None:
     screen = io.StringIO()
     console = Console(file=screen, width=5000, force_terminal=True, highlight=False)
-    terminal = Terminal(Session(assistant, Store(None)), lambda _: assistant, console)
+    terminal = Terminal(Session(assistant, Store(None)), console)
     asking = threading.Thread(target=terminal.handle, args=(PLANTS,))
     asking.start()
     while asking.is_alive() and not (slow.first and f"{slow.first} [1]" in screen.getvalue()):

@@ -1,6 +1,5 @@
 """`convagent chat`: a person at a terminal, or lines through a pipe."""
 
-import math
 import os
 import sys
 from collections import deque
@@ -13,17 +12,16 @@ from typing import Any
 from agent.chat.citations import Source, shown_sources
 from agent.chat.export import export_conversation, mark_nearby, mark_sentences
 from agent.chat.observer import Observer, describe_call
-from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source
-from agent.chat.scope import EVERYWHERE, require_scope
+from agent.chat.opening import begin_to_open_models, open_library
+from agent.chat.scope import EVERYWHERE
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Assistant, Session, open_assistant_over, open_collection
+from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.source import resolve_source
 from agent.chat.store import Store, open_store
 from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
-from indexes.documents.watching import make_vectors_meanwhile, watch_documents
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError, format_count
 from schemas.records import Call, Response, TurnResult
 
@@ -43,10 +41,9 @@ Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
 @dataclass(slots=True)
 class Terminal:
-    """The conversation as it is typed and shown. `opener` opens an assistant with another model."""
+    """The conversation as it is typed and shown."""
 
     session: Session
-    opener: Callable[[str], Assistant]
     console: Any  # rich.console.Console
     sources: tuple[Source, ...] = ()
     nearby: tuple[str, ...] = ()  # what came near the last answer, with the numbers of its sources
@@ -61,8 +58,9 @@ class Terminal:
         while self.news:
             self._say(f"({self.news.popleft()})", "dim")
         try:
-            if line.strip().startswith("/"):
-                self._run_command(line.strip())
+            name, _, argument = line.strip().partition(" ")
+            if name.startswith("/") and name not in OF_SESSION:
+                self._run_command(name, argument.strip())
             elif line.strip():
                 self._ask(line)
             return True
@@ -71,11 +69,10 @@ class Terminal:
             self.exit_code = max(self.exit_code, error.exit_code)
             return False
 
-    def _run_command(self, line: str) -> None:
-        name, _, argument = line.partition(" ")
+    def _run_command(self, name: str, argument: str) -> None:
         if name not in COMMANDS:
             raise UsageError(f"there is no command {name}", remedy="/help lists them.")
-        getattr(self, COMMANDS[name])(argument.strip())
+        getattr(self, COMMANDS[name])(argument)
 
     def _ask(self, utterance: str) -> None:
         with self._show_progress() as observer:
@@ -224,8 +221,9 @@ class Terminal:
 
     def do_model(self, argument: str) -> None:
         if argument:
-            before, self.session.assistant = self.session.assistant, self.opener(argument)
-            before.tools.llm.close()
+            before = self.session.assistant
+            self.session.assistant = open_assistant(before.current, argument, before.initial_scope)
+            before.llm.close()
         model = self.session.assistant.model
         self._say(f"answering with {model}. {describe_destination(model, None)}", "dim")
 
@@ -244,20 +242,15 @@ class Terminal:
     def do_quit(self, _argument: str) -> None:
         self.done = True
 
-    def do_only(self, where: str) -> None:
-        self._ask(f"/only {where}")
-
-    def do_everywhere(self, _argument: str) -> None:
-        self._ask("/everywhere")
-
     def _say(self, text: str, style: str = "") -> None:
         self.console.print(to_plain_text(text, style))
 
 
+OF_SESSION = ("/only", "/everywhere")  # which are asked like questions
 COMMANDS = {f"/{name[3:].replace('_', '-')}": name for name in dir(Terminal) if name.startswith("do_")}
 
 
-def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
+def run_chat(session: Session) -> int:
     """Talk until the person leaves, or the pipe ends. The exit code: 0 from a terminal, where errors were seen.
 
     A terminal has line editing, and the arrow keys bring back earlier questions. Through a pipe each line is a turn.
@@ -266,13 +259,13 @@ def run_chat(session: Session, opener: Callable[[str], Assistant]) -> int:
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     if not sys.stdin.isatty():
-        terminal = Terminal(session, opener, console)
+        terminal = Terminal(session, console)
         for line in sys.stdin:  # an error does not keep the next from being asked
             terminal.handle(line)
             if terminal.done:
                 break
         return terminal.exit_code
-    prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, opener, console)
+    prompt, terminal = _make_prompt(session.store.read_utterances()), Terminal(session, console)
     terminal.is_sure = lambda question: input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
     current = session.assistant.current
 
@@ -310,7 +303,7 @@ def _make_prompt(before: Sequence[str]) -> Any:
 
     return PromptSession(
         history=InMemoryHistory(list(before)),
-        completer=WordCompleter(list(COMMANDS), sentence=True),
+        completer=WordCompleter([*COMMANDS, *OF_SESSION], sentence=True),
         complete_while_typing=False,
         key_bindings=keys,
     )
@@ -343,24 +336,14 @@ def start_chat(request: ChatRequest) -> int:
         source = Path(store.read_source(chat))
     else:
         source = resolve_source(request.docs, request.index)
-    models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
+    answering, embedding = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
-    before = None if words_first else models.find_embedder()
-    in_haste = words_first and not request.only  # which names documents: they must all be known
-    seconds = READING_SECONDS if in_haste else math.inf
-    index, _ = open_source(source, before, seconds, follow_links=request.follow_links)
-    embedder = models.find_embedder()
-    current = open_collection(str(source), index, embedder, words_first=words_first)
-    only = require_scope(request.only or EVERYWHERE, current.collection)
-
-    def opener(model: str) -> Assistant:
-        return open_assistant_over(current, model, embedder, only)
-
-    assistant = open_assistant_over(current, request.model, embedder, only, models.find_model(), models.calls)
-    session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
-    session.scope = only if request.only else None
-    with watch_documents(current, before, follow_links=request.follow_links), make_vectors_meanwhile(current, embedder):
-        return run_chat(session, opener)
+    only, links = request.only or EVERYWHERE, request.follow_links
+    with open_library(source, embedding.get, only, words_first=words_first, follow_links=links) as library:
+        assistant = Assistant(library.current, request.model, answering.get(), library.scope)
+        session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
+        session.scope = library.scope if only else None
+        return run_chat(session)
 
 
 def _choose_chat(store: Store, request: ChatRequest) -> int | None:

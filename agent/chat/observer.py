@@ -1,8 +1,11 @@
 """Who waits for an answer: is told of each step, shown what is written as far as it was checked, and may cancel it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from agent.models.cancellation import CancellationToken
+from agent.models.cancellation import CancellationToken, heed_token
 from agent.models.protocol import Listener, ignore_call
 from agent.turn.answer_writing import ResponseListener
 from schemas.records import Call, Response
@@ -42,3 +45,20 @@ class Observer:
 
 
 NOBODY = Observer()
+_waiting = ContextVar("who waits for the answer in hand", default=NOBODY)
+
+
+def report_call(call: Call) -> None:
+    """Tell whoever waits for the answer that this thread makes of a call of model or search."""
+    _waiting.get().report(call)
+
+
+@contextmanager
+def attend_to(observer: Observer) -> Iterator[None]:
+    """Until the block ends, this thread makes an answer for this observer, and heeds its token."""
+    before = _waiting.set(observer)
+    try:
+        with heed_token(observer.token):
+            yield
+    finally:
+        _waiting.reset(before)

@@ -113,17 +113,17 @@ def require_scope(where: str, collection: Collection) -> str:
     return scope
 
 
-def describe_scope(where: str, collection: Collection) -> tuple[str, ...]:
-    """The reply to whoever asked for a scope."""
+def change_scope(where: str, before: str, collection: Collection) -> tuple[str, tuple[str, ...]]:
+    """The scope after somebody asked for one, which has to have a document; and the reply."""
     scope = find_scope(where, collection)
     if scope == EVERYWHERE:
-        return ("I search everywhere again.",)
+        return scope, ("I search everywhere again.",)
     if scope is None:
         nothing = f"Nothing that I have is called “{where}”: I go on searching where I did."
-        return tuple(filter(None, (nothing, _name_folders(collection))))
+        return before, tuple(filter(None, (nothing, _name_folders(collection))))
     paths = list(keep_to_scope(scope, collection).list_documents())
     listed = ", ".join(list_with_limit(paths, MAX_LISTED, "and {} more"))
-    return (
+    return scope, (
         f"From now on I search only in “{scope}”: {len(paths)} of my documents ({listed}).",
         "“/everywhere” ends that.",
     )

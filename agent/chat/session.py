@@ -1,17 +1,15 @@
 """One conversation with one person: each utterance is answered by the flow, and the turn is kept."""
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.chat.dated_documents import answer_by_date
-from agent.chat.observer import NOBODY, Observer
+from agent.chat.observer import NOBODY, Observer, attend_to, report_call
 from agent.chat.scope import EVERYWHERE, keep_to_scope
-from agent.chat.small_talk import choose_scope, list_questions, recognise_small_talk, reply_to_small_talk
+from agent.chat.small_talk import list_questions, reply_to_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
-from agent.models.cancellation import heed_token
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.turn.extractive_answer import says_not_found
@@ -22,7 +20,7 @@ from indexes.documents.watching import CurrentCollection
 from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ConvagentError, MissingError, UsageError
-from schemas.records import Call, Message, Plan, Statement, Turn, TurnResult
+from schemas.records import Message, Plan, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
@@ -44,33 +42,14 @@ PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BR
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 
-@dataclass(slots=True)
-class CallForwarder:
-    """Forwards the calls of model and search to whoever waits for the answer in hand."""
-
-    observer: Observer = NOBODY
-
-    def __call__(self, call: Call) -> None:
-        self.observer.report(call)
-
-    @contextmanager
-    def forward_to(self, observer: Observer) -> Iterator[None]:
-        self.observer = observer
-        try:
-            yield
-        finally:
-            self.observer = NOBODY
-
-
 @dataclass(frozen=True, slots=True)
 class Assistant:
     """What answers, for any number of conversations, one at a time."""
 
     current: CurrentCollection
     model: str
+    llm: LanguageModel  # of that name
     initial_scope: str  # what conversations are kept to from their beginning
-    tools: Tools  # search and read as of the start; each question gets those of the current collection
-    calls: CallForwarder = field(default_factory=CallForwarder)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -97,35 +76,28 @@ class Assistant:
         `observer` has cancelled it, raises `AnswerCancelledError`: at once where a server is waited for, else after the
         step in hand.
         """
-        talk = recognise_small_talk(turn.utterance, self.collection)
-        if talk:
-            said = reply_to_small_talk(turn, talk, self.collection, scope)
-        else:
-            with heed_token(observer.token):
-                said = self._answer(turn, turns, ptkb, observer, scope)
-        return replace(said, scope=choose_scope(talk, scope, self.collection))
+        if said := reply_to_small_talk(turn, self.collection, scope):
+            return said
+        with attend_to(observer):
+            return replace(self._answer(turn, turns, ptkb, observer, scope), scope=scope)
 
     def _answer(
         self, turn: Turn, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer, scope: str
     ) -> ChatTurn:
         """Answer a question from the documents of the date that it names, if it does and they have an answer."""
-        history = to_history(turns, whole=self.tools.llm.writes_answers)
-        with self.lock, self.calls.forward_to(observer), self.current.use() as searchable:
+        history = to_history(turns, whole=self.llm.writes_answers)
+        with self.lock, self.current.use() as searchable:
             observer.token.raise_if_cancelled()
 
             def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
                 retriever = replace(searchable.retriever, rows=kept.rows)
-                searcher = Searcher.over(retriever, self.tools.plan, self.calls)
-                tools = replace(self.tools, search=searcher.search, read=searcher.read, show=observer.show)
-                return answer_turn_or_fall_back(asked, history, ptkb, replace(tools, documents=kept.open_documents()))
+                searcher, documents = Searcher.over(retriever, PLAN, report_call), kept.open_documents()
+                tools = Tools(self.llm, searcher.search, searcher.read, PLAN, self.current.embedder)
+                tools = replace(tools, show=observer.show, documents=documents)
+                return answer_turn_or_fall_back(asked, history, ptkb, tools)
 
             kept = keep_to_scope(scope, searchable.collection)
             return answer_by_date(turn, history, kept, answer) or ChatTurn(turn.utterance, answer(turn, history, kept))
-
-
-def open_assistant(source: str, index: Index, model: str, embedder: Embedder | None) -> Assistant:
-    """An assistant over an index. Raises what `open_model` raises."""
-    return open_assistant_over(open_collection(source, index, embedder), model, embedder)
 
 
 def open_collection(
@@ -135,23 +107,9 @@ def open_collection(
     return CurrentCollection(Collection(source, index), embedder, PLAN, words_first=words_first)
 
 
-def open_assistant_over(
-    current: CurrentCollection,
-    model: str,
-    embedder: Embedder | None,
-    scope: str = EVERYWHERE,
-    llm: LanguageModel | None = None,
-    calls: CallForwarder | None = None,
-) -> Assistant:
-    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises.
-
-    The model of that name may have been opened before (`llm`), with what forwards its calls.
-    """
-    calls = calls or CallForwarder()
-    llm = llm or open_model(model, calls)
-    searcher = Searcher.over(current.searchable.retriever, PLAN, calls)
-    tools = Tools(llm, searcher.search, searcher.read, PLAN, embedder)
-    return Assistant(current, model, scope, tools, calls)
+def open_assistant(current: CurrentCollection, model: str, scope: str = EVERYWHERE) -> Assistant:
+    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises."""
+    return Assistant(current, model, open_model(model, report_call), scope)
 
 
 @dataclass(slots=True)
@@ -169,11 +127,18 @@ class Session:
     problem: ConvagentError | None = None  # why the last answer could not be kept
     unkept: tuple[ChatTurn, ...] = ()  # the last turns, where they are still to be kept
     replaced: int = 0  # the number of the kept turn, the last, whose place the next one takes; 0 for none
+    is_kept: bool = True  # False: the store is asked for statements alone
 
     @classmethod
-    def resume(cls, assistant: Assistant, store: Store, chat: int) -> "Session":
-        """Go on with a kept conversation. Raises `MissingError` where there is none."""
-        return cls(assistant, store, chat, store.read_turns(chat))
+    def resume(cls, assistant: Assistant, store: Store, chat: int, replaced: int = 0) -> "Session":
+        """Go on with a kept conversation; with `replaced`, as it was before that turn, its last.
+
+        Raises `MissingError` where there is no such conversation, `UsageError` where the turn is not its last.
+        """
+        turns = store.read_turns(chat)
+        if replaced not in (0, len(turns)):
+            raise UsageError("only the last question of a conversation can be asked again")
+        return cls(assistant, store, chat, turns[:-1] if replaced else turns, replaced=replaced)
 
     def ask(self, utterance: str, observer: Observer = NOBODY) -> TurnResult:
         """Answer what the person says next, and keep the turn.
@@ -183,7 +148,8 @@ class Session:
         turn = Turn(f"{self.chat or 0}_{len(self.turns) + 1}", check_utterance(utterance))
         said = self.assistant.respond(turn, self.turns, self.store.list_statements(), observer, self.current_scope)
         self.turns, self.scope = (*self.turns, said), said.scope
-        self._keep(said)
+        if self.is_kept:
+            self._keep(said)
         return said.answered
 
     def _keep(self, said: ChatTurn) -> None:
@@ -202,17 +168,6 @@ class Session:
             self.problem = error
             if isinstance(error, MissingError):  # the conversation was deleted meanwhile
                 self.unkept = ()
-
-    @classmethod
-    def ask_last_again(cls, assistant: Assistant, store: Store, chat: int, number: int) -> "Session":
-        """Go on with a kept conversation as it was before its last turn, whose place the next one takes.
-
-        Raises `MissingError` where there is no such conversation, `UsageError` where the turn is not its last.
-        """
-        turns = store.read_turns(chat)
-        if number != len(turns):
-            raise UsageError("only the last question of a conversation can be asked again")
-        return cls(assistant, store, chat, turns[:-1], replaced=number)
 
     @property
     def current_scope(self) -> str:

@@ -7,10 +7,9 @@ thank-you does less harm than to reply "You are welcome" to a question. `tests/c
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from agent.chat.dated_documents import Wanted, describe_listing, find_listing
-from agent.chat.scope import describe_scope, find_scope, find_scope_request, keep_to_scope
+from agent.chat.dated_documents import describe_listing, find_listing
+from agent.chat.scope import change_scope, find_scope_request, keep_to_scope
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.interface_sentences import SENTENCES, choose_talk
 from indexes.documents.collection import Collection
@@ -38,59 +37,44 @@ PATTERNS: dict[TurnKind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SmallTalk:
-    """An utterance that is no question to the documents."""
+def reply_to_small_talk(turn: Turn, collection: Collection, scope: str = "") -> ChatTurn | None:
+    """The turn with its reply, which cites nothing, and the scope of the next one; None for whatever may be a question.
 
-    kind: TurnKind
-    scope: str = ""  # that is asked for
-
-
-def recognise_small_talk(utterance: str, collection: Collection) -> SmallTalk | None:
-    """What an utterance is; None for a question, and for whatever could be one."""
-    if (scope := find_scope_request(utterance, collection)) is not None:
-        return SmallTalk("scope", scope)
-    if len(utterance) > MAX_CHARACTERS:
+    The documents that are listed are those of the scope.
+    """
+    utterance = turn.utterance
+    kind: TurnKind | None = "documents"
+    if (where := find_scope_request(utterance, collection)) is not None:
+        kind = "scope"
+        scope, said = change_scope(where, scope, collection)
+    elif len(utterance) > MAX_CHARACTERS:
         return None
-    normalised = _normalise(utterance)
-    for kind, pattern in PATTERNS.items():
-        if re.fullmatch(pattern, normalised):
-            return SmallTalk(kind)
-    return SmallTalk("documents") if find_listing(utterance, collection) else None
-
-
-def choose_scope(talk: SmallTalk | None, before: str, collection: Collection) -> str:
-    """What a conversation is kept to after an utterance: another scope, if it asks for one that there is."""
-    scope = find_scope(talk.scope, collection) if talk and talk.kind == "scope" else None
-    return before if scope is None else scope
-
-
-def _normalise(utterance: str) -> str:
-    """The words in lower case, with single spaces. Hyphens and apostrophes stay: "hi-fi" is not "hi"."""
-    text = unicodedata.normalize("NFKC", utterance).replace("’", "'").casefold()
-    return " ".join(re.sub(r"[^\w'-]+", " ", text).split())
-
-
-def reply_to_small_talk(turn: Turn, talk: SmallTalk, collection: Collection, scope: str = "") -> ChatTurn:
-    """The turn with its reply, which cites nothing. The documents that are listed are those of the scope."""
-    said_in = choose_talk(turn.utterance)
-    if talk.kind == "scope":
-        said = describe_scope(talk.scope, collection)
-    elif talk.kind == "documents":
-        wanted = find_listing(turn.utterance, collection) or Wanted()
-        said = (describe_listing(wanted, keep_to_scope(scope, collection)),)
-    elif talk.kind == "help":
-        about_me = said_in.about_me.format(name=collection.name)
-        said = (about_me, *HELP) if said_in == SENTENCES[ENGLISH] else (about_me,)
+    elif kind := _recognise_courtesy(utterance):
+        said = _reply_to_courtesy(kind, utterance, collection.name)
+    elif wanted := find_listing(utterance, collection):
+        kind, said = "documents", (describe_listing(wanted, keep_to_scope(scope, collection)),)
     else:
-        said = {
-            "greeting": said_in.hello,
-            "thanks": (said_in.welcome,),
-            "agreement": said_in.agreed,
-            "farewell": (said_in.goodbye,),
-        }[talk.kind]
+        return None
     response = Response(tuple(Sentence(text, ()) for text in said))
-    return ChatTurn(turn.utterance, TurnResult(turn.id, Query(turn.utterance), (), (), (), (response,)), talk.kind)
+    return ChatTurn(utterance, TurnResult(turn.id, Query(utterance), (), (), (), (response,)), kind, scope)
+
+
+def _recognise_courtesy(utterance: str) -> TurnKind | None:
+    """By the words in lower case, with single spaces. Hyphens and apostrophes stay: "hi-fi" is not "hi"."""
+    text = unicodedata.normalize("NFKC", utterance).replace("’", "'").casefold()
+    words = " ".join(re.sub(r"[^\w'-]+", " ", text).split())
+    return next((kind for kind, pattern in PATTERNS.items() if re.fullmatch(pattern, words)), None)
+
+
+def _reply_to_courtesy(kind: TurnKind, utterance: str, name: str) -> tuple[str, ...]:
+    said_in = choose_talk(utterance)
+    return {
+        "greeting": said_in.hello,
+        "thanks": (said_in.welcome,),
+        "agreement": said_in.agreed,
+        "farewell": (said_in.goodbye,),
+        "help": (said_in.about_me.format(name=name), *(HELP if said_in == SENTENCES[ENGLISH] else ())),
+    }[kind]
 
 
 def list_questions(turns: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:

@@ -12,9 +12,10 @@ from agent.models.cancellation import CancellationToken
 from schemas.errors import ConvagentError
 
 if TYPE_CHECKING:
+    from agent.chat.opening import OpenLibrary
     from agent.chat.session import Assistant
     from agent.chat.store import Store
-    from indexes.documents.watching import CurrentCollection, VectorMaker
+    from indexes.documents.watching import CurrentCollection
     from indexes.ranking.vectors import Embedder
 
 LOADING, READING = "loading the models", "waiting for the documents to be read"
@@ -93,72 +94,63 @@ class Library:
         self._documents = threading.Lock()  # of whoever opens them
         self._answering = threading.Lock()  # of whoever opens the assistant
         self._background = ExitStack()
-        self._embedder: Embedder | None = None
         self._problem = "there is no embedding model"  # for want of which one searches by words alone
-        self._current: CurrentCollection | None = None
-        self._maker: VectorMaker | None = None
+        self._opened: OpenLibrary | None = None
         self._assistant: Assistant | None = None
 
     def open_documents(self, progress: CallProgress) -> "CurrentCollection":
         """The passages, up to date. Raises what opening an index or a folder raises."""
+        return self._open(progress).current
+
+    def _open(self, progress: CallProgress) -> "OpenLibrary":
+        from agent.chat.opening import open_caching_embedder, open_library
+
+        def find_embedder() -> "Embedder | None":
+            progress.step(LOADING)
+            try:
+                return open_caching_embedder(self.embedder, keep_vectors=not self.incognito)
+            except ConvagentError as error:
+                self._problem = str(error)
+                return None
+
         with progress.take_turn(self._documents, READING):
-            if self._current is None:
-                self._current = self._read_documents(progress)
-            return self._current
-
-    def _read_documents(self, progress: CallProgress) -> "CurrentCollection":
-        from agent.chat.opening import READING_SECONDS, open_source
-        from agent.chat.session import open_collection
-        from agent.models.registry import open_embedder
-        from indexes.documents.watching import make_vectors_meanwhile, watch_documents
-        from indexes.index_vectors import cache_vectors
-
-        links = self.follow_links
-        index, is_behind = open_source(self.source, None, READING_SECONDS, progress.count_stage, follow_links=links)
-        progress.step(LOADING)
-        try:
-            embedder = open_embedder(self.embedder)
-            self._embedder = cache_vectors(embedder) if embedder and not self.incognito else embedder
-        except ConvagentError as error:
-            self._problem = str(error)
-        current = open_collection(str(self.source), index, self._embedder, words_first=True)
-        progress.token.raise_if_cancelled()
-        if is_behind:
-            current.all_read.clear()  # until the watcher has read the rest
-        self._background.enter_context(watch_documents(current, None, follow_links=links))
-        self._maker = self._background.enter_context(make_vectors_meanwhile(current, self._embedder))
-        return current
+            if self._opened is None:
+                opening = open_library(
+                    self.source, find_embedder, progress=progress.count_stage, follow_links=self.follow_links
+                )
+                self._opened = self._background.enter_context(opening)
+            return self._opened
 
     def wait_for_documents(self, progress: CallProgress, *, vectors: bool = False) -> "CurrentCollection":
         """The passages of all documents, and all `vectors` that there will be: the first call does not wait for them
         where they are many."""
-        current = self.open_documents(progress)
+        opened = self._open(progress)
+        current = opened.current
         progress.wait_until(current.all_read.wait, lambda: current.progress or READING)
-        if vectors and (maker := self._maker):
+        if vectors and (maker := opened.maker):
             progress.wait_until(maker.wait_until_made, lambda: current.progress or progress.message)
         return current
 
     def explain_words(self) -> str:
         """Why it was searched by words alone, and whether that ends."""
-        if self._embedder is None:
+        if self._opened is None or self._opened.current.embedder is None:
             return f"Searched by words alone: {self._problem}."
-        return (self._current and self._current.progress) or "Searched by words: not all vectors are made."
+        return self._opened.current.progress or "Searched by words: not all vectors are made."
 
     def explain_documents(self) -> str:
         """That not all documents are read, and how many are; "" where they are."""
-        current = self._current
-        if current is None or current.all_read.is_set():
+        if self._opened is None or self._opened.current.all_read.is_set():
             return ""
-        return f"Not all documents are known yet. {current.progress}".rstrip()
+        return f"Not all documents are known yet. {self._opened.current.progress}".rstrip()
 
     def open_assistant(self, progress: CallProgress) -> "Assistant":
         """What answers. Raises what opening the model raises."""
-        from agent.chat.session import open_assistant_over
+        from agent.chat.session import open_assistant
 
         current = self.open_documents(progress)
         with progress.take_turn(self._answering, LOADING):
             if self._assistant is None:
-                self._assistant = open_assistant_over(current, self.model, self._embedder)
+                self._assistant = open_assistant(current, self.model)
             return self._assistant
 
     @cached_property

@@ -224,24 +224,22 @@ class DocumentServer(MCPServer[Any]):
 
         def answer(progress: CallProgress) -> AskResult:
             from agent.chat.observer import Observer, describe_call
-            from agent.chat.session import check_utterance
-            from schemas.records import Turn
+            from agent.chat.session import Session
 
-            utterance, turns = check_utterance(question), self._turns.get(conversation_id, ())
+            turns = self._turns.get(conversation_id, ())
             if conversation_id and not turns:
                 remedy = f"The last {MAX_CONVERSATIONS} are kept while the server runs. Leave the id out to begin one."
                 raise MissingError(f"there is no conversation {conversation_id!r}", remedy=remedy)
             assistant = self._library.open_assistant(progress)
-            scope = turns[-1].scope if turns else assistant.initial_scope
-            turn, statements = Turn(f"mcp_{len(turns) + 1}", utterance), self._library.store.list_statements()
             observer = Observer(lambda call: progress.step(describe_call(call)), token=progress.token)
-            answered = assistant.respond(turn, turns, statements, observer, scope)
+            session = Session(assistant, self._library.store, turns=turns, is_kept=False)
+            session.ask(question, observer)
             conversation = conversation_id or secrets.token_urlsafe(12)
             self._turns.pop(conversation, None)
-            self._turns[conversation] = (*turns, answered)[-MAX_TURNS:]
+            self._turns[conversation] = session.turns[-MAX_TURNS:]
             while len(self._turns) > MAX_CONVERSATIONS:
                 del self._turns[next(iter(self._turns))]
-            return to_ask_result(answered, conversation, self._library.explain_documents())
+            return to_ask_result(session.turns[-1], conversation, self._library.explain_documents())
 
         return await self._run(answer, context, self._questions)
 

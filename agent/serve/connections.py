@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import h11
@@ -32,21 +31,6 @@ MAX_CONNECTIONS = 1000
 RESERVED_FILES = 128  # of those that the process may open: for index, store and model, and connections turned away
 log = logging.getLogger("convagent")
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStart:
-    """What is told when the server listens."""
-
-    address: str  # of the pages, as people reach them; with the slash at its end
-    listens: str  # the address that is listened on
-    token: str  # for the address; empty where there is none, or each user has one
-    destination: str  # where questions, passages and statements go
-    warnings: tuple[str, ...]
-
-    @property
-    def address_with_token(self) -> str:
-        return f"{self.address}?token={self.token}" if self.token else self.address
 
 
 def open_socket(host: str, port: int) -> socket.socket:

@@ -108,12 +108,8 @@ class Pages:
 
     def _answer(self, store: Store, chat: int | None, draft: Draft, scope: str | None, observer: Observer) -> Session:
         """Answer a question; the conversation with the answer. A turn that it replaces stays until it is answered."""
-        if chat is None:
-            session = Session(self.assistant, store)
-        elif draft.replaces:
-            session = Session.ask_last_again(self.assistant, store, chat, draft.replaces)
-        else:
-            session = Session.resume(self.assistant, store, chat)
+        begun = Session(self.assistant, store)
+        session = begun if chat is None else Session.resume(self.assistant, store, chat, draft.replaces)
         session.scope = scope
         session.ask(draft.question, observer)
         return session

@@ -1,11 +1,11 @@
 """`convagent serve`: opens index, model and store, serves pages and `/v1`, and ends cleanly."""
 
 import logging
-import math
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,12 +19,11 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from agent.chat.opening import READING_SECONDS, begin_to_open_models, open_source
-from agent.chat.scope import require_scope
-from agent.chat.session import open_assistant_over, open_collection
+from agent.chat.opening import ModelToCome, begin_to_open_models, open_library
+from agent.chat.session import Assistant
 from agent.chat.store import open_store
 from agent.models.registry import describe_destination, is_server_address
-from agent.serve.connections import ServerStart, open_socket, run_server, to_url
+from agent.serve.connections import open_socket, run_server, to_url
 from agent.serve.documents import UPLOAD_PATH, DocumentPages, find_upload_folder
 from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
@@ -34,7 +33,7 @@ from agent.serve.users import Access, find_own_token, hash_token, make_token
 from agent.serve.v1.conversations import Conversations
 from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.requests import RequestError, respond_to_error
-from indexes.documents.watching import make_vectors_meanwhile, watch_documents
+from agent.terminal.reports import report_server_start
 from indexes.storage.directories import find_data_directory
 from indexes.text.languages import find_question_language
 from indexes.text.sentences import load_tokenizer
@@ -65,10 +64,11 @@ class ServerRequest:
     allowed_hosts: tuple[str, ...] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
     allow_upload: bool = False  # of documents into the folder, through the page
+    open_browser: bool = False
 
 
-def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> None:
-    """Answer until Ctrl-C or SIGTERM; `on_start` is called as soon as the server listens.
+def serve(request: ServerRequest) -> None:
+    """Answer until Ctrl-C or SIGTERM.
 
     A model's server is asked meanwhile: one that says nothing holds up what it is to answer, and nothing else; one that
     is not there ends this server. Raises `UsageError` for what cannot be meant, `RunError` where the port is taken, and
@@ -77,17 +77,17 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
     origin = read_public_origin(request.public_url) if request.public_url else ""
     names = list_names(request.host, origin, request.allowed_hosts)
     access, token = open_access(request)
-    with open_socket(request.host, request.port) as listening, RequestQueue() as queue:
-        models = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
-        seconds = math.inf if request.only else READING_SECONDS
-        index, _ = open_source(request.source, None, seconds, follow_links=request.follow_links)
-        embedder = models.find_embedder()
-        current = open_collection(str(request.source), index, embedder, words_first=True)
-        uploads = find_upload_folder(current.collection) if request.allow_upload else None
-        only = require_scope(request.only, current.collection)
+    with ExitStack() as opened:
+        listening = opened.enter_context(open_socket(request.host, request.port))
+        queue = opened.enter_context(RequestQueue())
+        answering, embedding = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
+        library = opened.enter_context(
+            open_library(request.source, embedding.get, request.only, follow_links=request.follow_links)
+        )
+        uploads = find_upload_folder(library.current.collection) if request.allow_upload else None
         store = open_store(incognito=request.incognito)
-        llm = models.find_model_later() if is_server_address(request.model) else models.find_model()
-        assistant = open_assistant_over(current, request.model, embedder, only, llm, models.calls)
+        llm = ModelToCome(answering) if is_server_address(request.model) else answering.get()
+        assistant = Assistant(library.current, request.model, llm, library.scope)
         # Before the first question: no library can be imported once a crowd of connections has taken all open files.
         load_tokenizer()
         find_question_language("Welche Pflanzen wachsen gut in Töpfen?")  # loads the model as well
@@ -96,19 +96,23 @@ def serve(request: ServerRequest, on_start: Callable[[ServerStart], object]) -> 
         pages = Pages(assistant, store, queue, destination, request.incognito, uploads)
         listens = to_url(request.host, listening)
         shown = f"{origin}/" if origin else listens
-        warnings = list_warnings(request.host, origin, needs_token=request.needs_token)
-        start = ServerStart(shown, listens, token, destination, warnings)
         is_secure = shown.startswith("https:")
         # Cookies know no ports, so servers side by side have their own; `__Host-` keeps those of subdomains out.
         cookie = "__Host-convagent" if is_secure else f"convagent-{listening.getsockname()[1]}"
         upload_path = UPLOAD_PATH if uploads else ""
         app = make_app(pages, RequestGuard(access, cookie, is_secure, names, origin, upload_path=upload_path))
-        watching = watch_documents(current, None, follow_links=request.follow_links)
-        with watching as watcher, make_vectors_meanwhile(current, embedder):
-            run_server(app, listening, lambda: on_start(start), models.has_failed)
-    if models.has_failed():
-        models.find_model()  # raises why
-    if queue.is_hanging() or not watcher.has_ended:
+
+        def on_start() -> None:
+            report_server_start(shown, token, destination, open_browser=request.open_browser)
+            if listens != shown:
+                log.info("it listens on %s (a proxy shows it at the address above)", listens)
+            for warning in list_warnings(request.host, origin, needs_token=request.needs_token):
+                log.warning("%s", warning)
+
+        run_server(app, listening, on_start, answering.has_failed)
+    if answering.has_failed():
+        answering.get()  # raises why
+    if queue.is_hanging() or not library.watcher.has_ended:
         _leave_at_once("an answer in hand" if queue.is_hanging() else "reading")
 
 
@@ -138,7 +142,7 @@ def make_app(pages: Pages, guard: RequestGuard) -> ASGIApp:
         *pages.routes(),
         *DocumentPages(assistant, pages.store, pages.uploads).routes(),
         *Conversations(assistant, pages.store, queue).routes(),
-        *Embeddings(assistant.tools.embedder, queue).routes(),
+        *Embeddings(assistant.current.embedder, queue).routes(),
         *guard.routes(),
         Route("/health", show_health),
         Mount("/static", StaticFiles(directory=HERE / "static")),

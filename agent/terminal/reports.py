@@ -11,13 +11,12 @@ from indexes.text.control_characters import strip_control_characters
 from schemas.errors import InvalidInputError, format_count, list_with_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from agent.evaluation.scores import Scores
     from agent.models.catalogue import ModelEntry
     from agent.runs.answer_topics import RunReport
     from agent.runs.validation import Verdict
-    from agent.serve.connections import ServerStart
     from agent.tasks.touche.run import ToucheReport, ToucheTask
     from indexes.corpora.corpus import Corpus
     from indexes.documents.document_index import ReadingReport
@@ -221,25 +220,16 @@ def report_mcp_start(url: str, token: str) -> None:
     typer.echo(f"convagent: listening at {url}; Ctrl-C ends it\nAuthorization: Bearer {token}", err=True)
 
 
-def report_server_start(*, open_browser: bool) -> "Callable[[ServerStart], None]":
-    """A function to call once the server listens: it says the address, where what is asked goes, and who can reach it.
+def report_server_start(address: str, token: str, destination: str, *, open_browser: bool) -> None:
+    """The address of the pages, with the token if there is one; where what is asked goes.
 
     The browser is not given the address, which other users would see among the processes, but a file that leads there.
     """
-
-    def on_start(start: "ServerStart") -> None:
-        if not is_quiet():  # and not logged: what is logged shows no keys
-            typer.echo(
-                f"convagent answers at {start.address_with_token} (Ctrl-C ends it). {start.destination}", err=True
-            )
-        if start.listens != start.address:
-            log.info("it listens on %s (a proxy shows it at the address above)", start.listens)
-        for warning in start.warnings:
-            log.warning("%s", warning)
-        if open_browser:
-            typer.launch(write_redirection(start.address_with_token) if start.token else start.address)
-
-    return on_start
+    with_token = f"{address}?token={token}" if token else address
+    if not is_quiet():  # and not logged: what is logged shows no keys
+        typer.echo(f"convagent answers at {with_token} (Ctrl-C ends it). {destination}", err=True)
+    if open_browser:
+        typer.launch(write_redirection(with_token) if token else address)
 
 
 def write_redirection(address: str) -> str:

@@ -17,7 +17,7 @@ from statistics import mean
 
 import msgspec
 
-from agent.chat.session import Session, open_assistant
+from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.models.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
@@ -80,7 +80,7 @@ def ask_all(questions: Sequence[Question], model: str) -> Iterator[Graded]:
         folder = HERE / "documents" / name
         with tempfile.TemporaryDirectory() as cache:
             index = open_documents(folder, Path(cache), embedder, lambda *_: nullcontext(lambda _done: None)).index
-            assistant = open_assistant(str(folder), index, model, embedder)
+            assistant = open_assistant(open_collection(str(folder), index, embedder), model)
             for question in asked:
                 session = Session(assistant, Store(None))
                 for turn in question.conversation:

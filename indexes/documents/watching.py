@@ -78,7 +78,7 @@ class CurrentCollection:
     def __init__(
         self, collection: Collection, embedder: Embedder | None, plan: Plan, *, words_first: bool = False
     ) -> None:
-        self._embedder, self._plan, self._words_first = embedder, plan, words_first
+        self.embedder, self._plan, self._words_first = embedder, plan, words_first
         self._turn = threading.Lock()  # of those who replace
         self.tell: Listener = log.info  # is told in a few words what became of the documents
         self.left_out: tuple[Problem, ...] = ()  # files of the folder, with the reasons, as of the last reading
@@ -119,7 +119,7 @@ class CurrentCollection:
         self.on_progress(progress)
 
     def _open(self, collection: Collection, *, words_first: bool) -> SearchableCollection:
-        index, embedder = collection.index, self._embedder
+        index, embedder = collection.index, self.embedder
         if collection.is_empty:
             retriever = HybridRetriever(index, rows=np.zeros(len(index), bool))
             return SearchableCollection(collection, retriever, lacks_vectors=False)

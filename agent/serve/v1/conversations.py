@@ -16,15 +16,15 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources, describe_source
 from agent.chat.export import mark_in_markdown, separate_pieces
-from agent.chat.session import Assistant
-from agent.chat.store import ChatTurn, Store
+from agent.chat.observer import Observer
+from agent.chat.session import Assistant, Session
+from agent.chat.store import Store
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.requests import (
     MODEL,
@@ -41,11 +41,11 @@ from agent.serve.v1.requests import (
     wait_for_result,
 )
 from indexes.text.response_length import response_length
-from schemas.records import Message, Turn, TurnResult
+from schemas.records import Message, TurnResult
 from schemas.records import Response as Answer
 
 KEEPALIVE_SECONDS = 10  # after which a waiting client is sent a comment, so that it does not give up
-Job = QueuedQuestion[ChatTurn]
+Job = QueuedQuestion[TurnResult]
 TokenLimit = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -99,7 +99,7 @@ class Reply:
         return piece
 
     def cite(self) -> list[dict[str, Any]]:
-        return list_citations(self.job.future.result().answered, self.text)
+        return list_citations(self.job.future.result(), self.text)
 
     def count_tokens(self) -> tuple[int, int]:
         """How many the language model read and wrote, in all prompts; a reply from the cache as when it was made."""
@@ -254,7 +254,7 @@ class Conversations:
         queue = self.queue
         asked, ignored = decode_request(await request.body(), asked_as, MODEL)
         messages, instructions = join_messages(asked.messages, asked.said_in)
-        job = await self._submit(messages, request.state.user)
+        job = self._submit(messages, request.state.user)
         reply, headers = replied_as(job, asked), name_ignored((*ignored, *instructions))
         if asked.stream:
             return EventSourceResponse(
@@ -264,17 +264,19 @@ class Conversations:
                 ping=KEEPALIVE_SECONDS,
                 ping_message_factory=lambda: ServerSentEvent(comment=f"{queue.count_before(job)} before you", sep="\n"),
             )
-        for piece in cut_into_pieces((await wait_for_result(request, job)).answered.response):
+        for piece in cut_into_pieces((await wait_for_result(request, job)).response):
             reply.add(piece)
         return JSONResponse(reply.write_whole(), 200, headers)
 
-    async def _submit(self, messages: tuple[Message, ...], user: str) -> Job:
+    def _submit(self, messages: tuple[Message, ...], user: str) -> Job:
         """Put the last message in the queue. Raises `BusyError`."""
-        assistant, turn = self.assistant, Turn("v1", messages[-1].text)
-        turns = to_turns(messages[:-1], assistant.collection, assistant.initial_scope)
-        scope = turns[-1].scope if turns else assistant.initial_scope
-        statements = await run_in_threadpool(self.store.for_user(user).list_statements)
-        return self.queue.submit(lambda observer: assistant.respond(turn, turns, statements, observer, scope), user)
+
+        def answer(observer: Observer) -> TurnResult:
+            turns = to_turns(messages[:-1], self.assistant.collection, self.assistant.initial_scope)
+            session = Session(self.assistant, self.store.for_user(user), turns=turns, is_kept=False)
+            return session.ask(messages[-1].text, observer)
+
+        return self.queue.submit(answer, user)
 
 
 async def _stream_events(reply: AnyReply) -> AsyncIterator[ServerSentEvent]:
@@ -286,7 +288,7 @@ async def _stream_events(reply: AnyReply) -> AsyncIterator[ServerSentEvent]:
             yield event
         while not is_there:
             is_there = bool((await asyncio.wait([answer], timeout=POLL_SECONDS))[0])
-            pieces = cut_into_pieces(answer.result().answered.response if is_there else job.response)
+            pieces = cut_into_pieces(answer.result().response if is_there else job.response)
             for text in map(reply.add, pieces[taken:]):
                 if text:
                     yield reply.write_text(text)

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from agent.chat.session import check_utterance
-from agent.chat.small_talk import choose_scope, recognise_small_talk
+from agent.chat.small_talk import reply_to_small_talk
 from agent.chat.store import ChatTurn
 from agent.serve.rendering import choose_headers, choose_status
 from agent.serve.request_queue import BusyError, QueuedQuestion
@@ -21,7 +21,7 @@ from agent.terminal.escaping import unescape_markdown
 from indexes.documents.collection import Collection
 from indexes.text.sentences import split_sentences
 from schemas.errors import ConvagentError, UsageError
-from schemas.records import Message, Query, Sentence, TurnResult
+from schemas.records import Message, Query, Sentence, Turn, TurnResult
 from schemas.records import Response as Answer
 
 MODEL = "convagent"
@@ -176,9 +176,9 @@ def to_turns(history: Sequence[Message], collection: Collection, scope: str) -> 
     turns: tuple[ChatTurn, ...] = ()
     said = history if history[:1] and history[0].role == "user" else (Message("user", ""), *history)
     for asked, reply in zip(said[::2], said[1::2], strict=False):
-        talk = recognise_small_talk(asked.text, collection)
+        talk = reply_to_small_talk(Turn("v1", asked.text), collection, scope)
         answered = TurnResult("v1", Query(asked.text), (), (), (), (Answer(tuple(_split_reply(reply.text))),))
-        scope = choose_scope(talk, scope, collection)
+        scope = talk.scope if talk else scope
         turns = (*turns, ChatTurn(asked.text, answered, talk.kind if talk else "question", scope))
     return turns
 
