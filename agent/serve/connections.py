@@ -120,7 +120,8 @@ def run_server(
     """Serve an application on a socket until Ctrl-C or SIGTERM, or until it is over; these end it in good order."""
 
     async def look_around() -> None:
-        server.should_exit |= is_over()
+        if is_over():  # and not `|=`, which would undo what a signal sets meanwhile
+            server.should_exit = True
         for connection in tuple(server.server_state.connections):
             if isinstance(connection, LimitedConnection):
                 connection.end_if_slow(time.monotonic())
