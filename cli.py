@@ -37,20 +37,11 @@ app.add_typer(users_app, name="users", rich_help_panel=MACHINE_PANEL)
 
 Mode = Literal["automatic", "manual", "only-response"]
 OnError = Literal["stop", "skip"]
-MODEL = Option(
-    "smollm2",
-    "--model",
-    "-m",
-    envvar="CONVAGENT_MODEL",
-    help="smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE.",
-)
-EMBEDDER = Option(
-    None,
-    "--embedder",
-    envvar="CONVAGENT_EMBEDDER",
-    help="minilm, a path to an embedding .gguf, hf:user/repo[:quant], none.",
-    show_default="minilm where it is installed",
-)
+AnswerWay = Literal["auto", "extract", "write"]
+MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE."
+MODEL = Option("smollm2", "--model", "-m", envvar="CONVAGENT_MODEL", help=MODELS)
+EMBEDDERS = "minilm, a path to an embedding .gguf, hf:user/repo[:quant], none. Default: minilm where it is installed."
+EMBEDDER = Option(None, "--embedder", envvar="CONVAGENT_EMBEDDER", help=EMBEDDERS)
 ONLY = Option(None, "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
@@ -86,9 +77,7 @@ def apply_settings(
     version: bool = Option(False, "--version", help="Show the version.", is_eager=True, callback=show_version),
     quiet: bool = Option(False, "--quiet", "-q", help="Only errors on stderr."),
     verbose: int = Option(0, "--verbose", "-v", count=True, help="More on stderr; -vv with tracebacks."),
-    gpu_layers: str | None = Option(
-        None, metavar="auto|N", envvar="CONVAGENT_GPU_LAYERS", help="Layers for an accelerator.", show_default="auto"
-    ),
+    gpu_layers: str | None = Option(None, metavar="auto|N", envvar="CONVAGENT_GPU_LAYERS", help="For an accelerator."),
 ) -> None:
     """Settings: a flag, then CONVAGENT_* in the environment, then convagent.toml in the current directory."""
     settings.configure_logging(quiet=quiet, verbose=verbose)
@@ -102,9 +91,7 @@ class Source:
     """What is asked, and by which models: the options of every door."""
 
     docs: Path | None = Option(None, "--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them.")
-    index: Path | None = Option(
-        None, "--index", "-i", metavar="DIR", help="Or an index.", show_default="CONVAGENT_INDEX, else index"
-    )
+    index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="Or an index. Default: CONVAGENT_INDEX.")
     model: str = MODEL
     embedder: str | None = EMBEDDER
     follow_links: bool = Option(False, "--follow-links", help="Read also what links in the folder lead to elsewhere.")
@@ -176,14 +163,13 @@ class Mcp(Source):
 
     def __call__(self) -> None:
         from agent.chat.source import resolve_source
-        from agent.mcp import start
-        from agent.mcp.library import Library
+        from agent.mcp.library import Library, serve_on_port, serve_on_stdio
 
         library = fill(Library, self, source=resolve_source(self.docs, self.index))
         if self.http:
-            start.serve_on_port(library, self.port, reports.report_mcp_start)
+            serve_on_port(library, self.port)
         else:
-            start.serve_on_stdio(library)
+            serve_on_stdio(library)
 
 
 @command(app, "answer", rich_help_panel=RUNS_PANEL)
@@ -202,9 +188,7 @@ class Answer:
     """
 
     topics: Path = Argument(help="A topics file of iKAT 2023, 2024, 2025 or SCAI-QReCC.")
-    index: Path | None = Option(
-        None, "--index", "-i", help="Index directory.", envvar="CONVAGENT_INDEX", show_default="index"
-    )
+    index: Path | None = Option(None, "--index", "-i", envvar="CONVAGENT_INDEX", help="Default: index.")
     model: str = MODEL
     embedder: str | None = EMBEDDER
     output: Path | None = Option(None, "--output", "-o", help="The run file; - for stdout. Default: TOPICS.run.json.")
@@ -220,12 +204,10 @@ class Answer:
     context_passages: int = Option(5, min=1, max=20, help="Passages that an answer is built from.")
     responses: int = Option(1, min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")
     query: str = Option("context,previous", help="What is added to the utterance: context, hyde, previous, rewrite.")
-    answers: Literal["auto", "extract", "write"] = Option(
-        "auto", "--answer", help="Sentences of the passages, or written; auto: written by larger models."
-    )
+    answers: AnswerWay = Option("auto", "--answer", help="Quote or write; auto: larger models write.")
     words: int = Option(90, min=10, max=250, help="Of an answer, at most.")
     statement_threshold: float | None = Option(
-        None, min=0, max=1, help="How likely the best statement must matter.", show_default="0 for iKAT 2023, else 0.3"
+        None, min=0, max=1, help="How likely the best statement must matter. Default: 0 for iKAT 2023, else 0.3."
     )
     hyde_samples: int = Option(1, min=0, max=20, help="Hypothetical answers a turn, to search with.")
     seed: int = Option(0, min=0, max=2**20, help="Of the sampled answers.")
@@ -233,11 +215,9 @@ class Answer:
     no_passages: bool = Option(False, "--no-passages", help="Leave the ranking out (qrecc).")
     no_answer: bool = Option(False, "--no-answer", help="Leave the answers out (qrecc, ikat-2024).")
     jobs: int | None = Option(
-        None, "--jobs", "-j", min=1, max=64, help="Topics at a time, a model each.", show_default="--concurrency, or 1"
+        None, "--jobs", "-j", min=1, max=64, help="Topics at a time. Default: --concurrency or 1."
     )
-    concurrency: int | None = Option(
-        None, min=1, max=64, help="Requests to a server's model at a time, of all jobs.", show_default="--jobs"
-    )
+    concurrency: int | None = Option(None, min=1, max=64, help="Requests to a server at a time. Default: --jobs.")
     on: str = ON
     no_cache: bool = Option(False, "--no-cache", help="Ask the model anew, and keep nothing of what it replies.")
     resume: bool = Option(False, "--resume", help="Go on where the trace ends.")
@@ -327,7 +307,7 @@ def index_embed(
     embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
     reports.show_embedding_done(embedded, index)
     if compress:
-        reports.show_compressed_vectors(compress_index(index, progress.stage_progress), index)
+        reports.show_embedding_done(0, index, compress_index(index, progress.stage_progress))
 
 
 @index_app.command("info")
@@ -387,9 +367,7 @@ class Validate:
     topics: Path = Option(..., "--topics", "-t", help="The topics it answers.")
     edition: Edition | None = EDITION
     collection: Literal["any", "clueweb22"] | None = Option(
-        None,
-        help="Whose ids the passages must have; any switches that off.",
-        show_default="clueweb22 for iKAT, else any",
+        None, help="Whose ids the passages must have. Default: clueweb22 for iKAT, else any."
     )
     index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="An index that the passages must be in.")
     ranking: Path | None = Option(None, help="The ranking that the answers must be built from, and keep the order of.")
@@ -472,9 +450,7 @@ class EvalNuggets:
 
     runs: list[Path] = Argument(help="Run files; two are compared.")
     nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")
-    judge: str = Option(
-        ..., metavar="MODEL|FILE", help="A model as in --model; minilm, a rough proxy; or a file with verdicts."
-    )
+    judge: str = Option(..., metavar="MODEL|FILE", help="As --model; minilm, a rough proxy; or a file with verdicts.")
     topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
     output: Path | None = Option(None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl")
     as_json: bool = MEASURES_AS_JSON

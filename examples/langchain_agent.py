@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
-from agent.langchain.chat_model import LocalChatModel
+from agent.langchain import LocalChatModel
 from agent.turn.retrieval import PassageSearch
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index

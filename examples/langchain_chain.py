@@ -13,8 +13,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 from langsmith import tracing_context
 
-from agent.langchain.chat_model import LocalChatModel
-from agent.langchain.retriever import PassageRetriever
+from agent.langchain import LocalChatModel, PassageRetriever
 from agent.turn.retrieval import PassageSearch
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index

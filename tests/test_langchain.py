@@ -18,8 +18,7 @@ from langchain_core.tools import tool
 from langsmith.utils import tracing_is_enabled
 from pydantic import BaseModel
 
-from agent.langchain.chat_model import LocalChatModel, make_reply_type
-from agent.langchain.retriever import PassageRetriever
+from agent.langchain import LocalChatModel, PassageRetriever, make_reply_type
 from agent.models.protocol import ignore_call, reply_schema
 from agent.models.scripted import Script, ScriptedModel
 from agent.turn.retrieval import PassageSearch

@@ -62,14 +62,12 @@ def mark_in_markdown(response: Response) -> list[str]:
     return [*direct, *_number_sources(response, response.sentences, escape_markdown)]
 
 
-def mark_sentences(response: Response) -> list[str]:
-    """The sentences of an answer as plain text, each with the numbers of its sources in the order of their citation."""
-    return _number_sources(response, response.sentences, defuse_citations)
+def mark_sentences(response: Response, *, nearby: bool = False) -> list[str]:
+    """The sentences of an answer, or what came near it, as plain text, each with the numbers of its sources.
 
-
-def mark_nearby(response: Response) -> list[str]:
-    """What came near an answer, each with the numbers of its sources, which follow those of the answer."""
-    return _number_sources(response, response.nearby, defuse_citations)
+    These count in the order of citation; those of what came near follow.
+    """
+    return _number_sources(response, response.nearby if nearby else response.sentences, defuse_citations)
 
 
 def _number_sources(response: Response, sentences: Sequence[Sentence], escape: Callable[[str], str]) -> list[str]:
@@ -81,11 +79,6 @@ def _number_sources(response: Response, sentences: Sequence[Sentence], escape: C
         else escape(sentence.text)
         for sentence in sentences
     ]
-
-
-def separate_pieces(pieces: Sequence[str]) -> list[str]:
-    """The pieces with the space that stands between them."""
-    return [f" {piece}" if place else piece for place, piece in enumerate(pieces)]
 
 
 def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: int) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.chat.citations import Source, shown_sources
-from agent.chat.export import export_conversation, mark_nearby, mark_sentences
+from agent.chat.export import export_conversation, mark_sentences
 from agent.chat.observer import Observer, describe_call
 from agent.chat.opening import begin_to_open_models, open_library
 from agent.chat.scope import EVERYWHERE
@@ -118,7 +118,7 @@ class Terminal:
         said = " ".join(mark_sentences(answered.response))
         self._say(said or choose_sentences([self.session.turns[-1].utterance]).nothing)
         self.do_sources("")
-        self.nearby = tuple(mark_nearby(answered.response))
+        self.nearby = tuple(mark_sentences(answered.response, nearby=True))
         if self.nearby:
             self._say(f"  (/nearby shows {len(self.nearby)} more that came near)", "dim")
 

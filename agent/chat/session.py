@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from agent.chat.dated_documents import answer_by_date
 from agent.chat.observer import NOBODY, Observer, attend_to, report_call
 from agent.chat.scope import EVERYWHERE, keep_to_scope
-from agent.chat.small_talk import list_questions, reply_to_small_talk
+from agent.chat.small_talk import reply_to_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.protocol import LanguageModel
@@ -196,7 +196,8 @@ def to_history(turns: Sequence[ChatTurn], *, whole: bool) -> tuple[Message, ...]
     """
     return tuple(
         message
-        for turn in list_questions(turns)
+        for turn in turns
+        if turn.kind == "question"
         for message in (
             Message("user", turn.answered.query.utterance),
             Message("assistant", turn.answered.response.cited_text if whole else find_subject(turn.answered)),

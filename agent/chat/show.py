@@ -16,22 +16,20 @@ if TYPE_CHECKING:
 def show_conversation(path: Path, topic: str | None) -> None:
     """One conversation of a trace, by default its first. Raises `InvalidInputError` where it holds no such topic."""
     trace = read_trace(path)
-    topics = list(dict.fromkeys(_topic_of(turn_id) for turn_id in trace.places))
+    topics: dict[str, list[str]] = {}  # with the ids of their turns
+    for turn_id in trace.places:
+        topics.setdefault(turn_id.rpartition("_")[0], []).append(turn_id)
     if not topics:
         raise InvalidInputError("holds no answered turn", where=str(path))
-    wanted = topic if topic is not None else topics[0]
+    wanted = topic if topic is not None else next(iter(topics))
     if wanted not in topics:
         raise InvalidInputError(f"holds no topic {wanted!r} (there are: {', '.join(topics)})", where=str(path))
     console = open_stdout()
     settings = trace.settings
     about = f"{settings.model}, {settings.edition}, {settings.mode}"
     console.print(to_plain_text(f"Conversation {wanted}", "bold"), to_plain_text(f"({about})\n", "dim"))
-    for line in trace.lines(turn_id for turn_id in trace.places if _topic_of(turn_id) == wanted):
+    for line in trace.lines(topics[wanted]):
         _show_answered(console, line.answered)
-
-
-def _topic_of(turn_id: str) -> str:
-    return turn_id.rpartition("_")[0]
 
 
 def _show_answered(console: Any, turn: "TurnResult") -> None:

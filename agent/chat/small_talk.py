@@ -6,7 +6,6 @@ thank-you does less harm than to reply "You are welcome" to a question. `tests/c
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 from agent.chat.dated_documents import describe_listing, find_listing
 from agent.chat.scope import change_scope, find_scope_request, keep_to_scope
@@ -75,7 +74,3 @@ def _reply_to_courtesy(kind: TurnKind, utterance: str, name: str) -> tuple[str, 
         "farewell": (said_in.goodbye,),
         "help": (said_in.about_me.format(name=name), *(HELP if said_in == SENTENCES[ENGLISH] else ())),
     }[kind]
-
-
-def list_questions(turns: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    return tuple(turn for turn in turns if turn.kind == "question")

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from agent.chat.citations import TextPiece, shown_sources
 from agent.chat.session import Assistant
-from agent.chat.store import ChatTurn, Store
+from agent.chat.store import Store
 from agent.serve.rendering import read_number, render_page
 from indexes.documents.collection import CHANGED, Collection
 from indexes.documents.reading import EXPECTED_SUFFIXES, has_reader
@@ -62,7 +62,10 @@ class DocumentPages:
         passages = documents.read(name)
         chat, turn, begin = (read_number(query.get(field, "")) for field in ("chat", "turn", "from"))
         store = self.store.for_user(request.state.user)
-        sources = () if chat is None else shown_sources(read_turn(store, chat, turn or 0).answered)
+        turns = () if chat is None else store.read_turns(chat)
+        if turns and not 0 < (turn or 0) <= len(turns):
+            raise MissingError(f"this conversation has no turn {turn}")
+        sources = shown_sources(turns[turn - 1].answered) if turns and turn else ()
         opened = f"{name}:{query.get('at', '')}"
         places = [place for place, passage in enumerate(passages) if passage.id == opened]
         first = (places[0] if places else 0) // PASSAGES_SHOWN * PASSAGES_SHOWN if begin is None else begin
@@ -102,14 +105,6 @@ class DocumentPages:
                 except ConvagentError as error:
                     problems.append(Problem(file.filename, error.what))
         return render_page("upload.html", {"added": added, "problems": problems}, 200 if added else 400)
-
-
-def read_turn(store: Store, chat: int, number: int) -> ChatTurn:
-    """A turn of a conversation. Raises `MissingError` for one that the one who asks does not have."""
-    turns = store.read_turns(chat)
-    if not 0 < number <= len(turns):
-        raise MissingError(f"this conversation has no turn {number}")
-    return turns[number - 1]
 
 
 def describe_place(place: str) -> str:

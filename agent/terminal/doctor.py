@@ -103,7 +103,9 @@ def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str
     facts.sections[LANGUAGE] = _describe_model(model, facts.troubles, is_needed=True)
     facts.sections[EMBEDDING] = _describe_model(embedder or "minilm", facts.troubles, is_needed=embedder is not None)
     facts.sections["Libraries"] = tuple(Fact(name, version(name)) for name in LIBRARIES)
-    facts.sections[CHOSEN] = (*_read_environment(), *_flatten_settings(settings_file))
+    environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith("CONVAGENT_")}
+    chosen = _list_settings(environment, "environment") + _list_settings(settings_file, "convagent.toml")
+    facts.sections[CHOSEN] = tuple(chosen)
     facts.troubles.extend(_find_troubles(facts.sections))
     return facts
 
@@ -161,16 +163,11 @@ def _describe_files(name: str) -> Iterator[Fact]:
         yield Fact("layers offloaded", layers, f"llama.cpp was built for {'an' if offloads else 'no'} accelerator")
 
 
-def _read_environment() -> Iterator[Fact]:
-    for name in sorted(name for name in os.environ if name.startswith("CONVAGENT_")):
-        shown = SHOWN_INSTEAD if name in SECRET_SETTINGS else hide_secrets(os.environ[name])
-        yield Fact(name, shown, "environment")
-
-
-def _flatten_settings(value: Any, name: str = "") -> list[Fact]:
+def _list_settings(value: Any, about: str, name: str = "") -> list[Fact]:
+    """The settings of the environment, or of a file with its sections; no secret is shown."""
     if not isinstance(value, Mapping):
-        return [Fact(name, hide_secrets(str(value)), "convagent.toml")]
-    return [fact for key in value for fact in _flatten_settings(value[key], f"{name}.{key}" if name else key)]
+        return [Fact(name, SHOWN_INSTEAD if name in SECRET_SETTINGS else hide_secrets(str(value)), about)]
+    return [fact for key in value for fact in _list_settings(value[key], about, f"{name}.{key}" if name else key)]
 
 
 def _find_troubles(sections: Mapping[str, tuple[Fact, ...]]) -> Iterator[Trouble]:

@@ -44,16 +44,13 @@ def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None
         log.info("documents were cut into %s", info.segmentation)
 
 
-def show_embedding_done(passages: int, path: Path) -> None:
-    """How many passages of an index were embedded; nothing where none were."""
+def show_embedding_done(passages: int, path: Path, compressed: "VectorInfo | None" = None) -> None:
+    """How many passages of an index were embedded, if any were; what its vectors take of memory once compressed."""
     if passages:
         log.info("%s: %d passages embedded", path, passages)
-
-
-def show_compressed_vectors(info: "VectorInfo", path: Path) -> None:
-    """What the compressed vectors of an index take of memory."""
-    size = info.compressed.file.bytes if info.compressed else 0
-    log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, size / info.passages, size / 1e6)
+    if compressed and compressed.compressed:
+        size = compressed.compressed.file.bytes
+        log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, size / compressed.passages, size / 1e6)
 
 
 def show_index(index: "Index", path: Path) -> None:
@@ -128,15 +125,10 @@ def show_models(models: "Sequence[ModelEntry]", *, as_json: bool) -> None:
         return
     from rich.markup import escape
 
-    rows = (
-        (
-            model.name,
-            model.kind,
-            f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-",
-            escape(model.remedy and f"not installed: {model.remedy}"),
-        )
-        for model in models
-    )
+    rows = []
+    for model in models:
+        missing = escape(model.remedy and f"not installed: {model.remedy}")
+        rows.append((model.name, model.kind, f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-", missing))
     print_table(("name", "for", "size", ""), rows)
 
 
@@ -213,11 +205,6 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, as_jso
     print_table(["", *names, "turns", *(["p"] if len(runs) == 2 else [])], rows)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
     log.info("%d turns judged%s", len(runs[0].turns), missing)
-
-
-def report_mcp_start(url: str, token: str) -> None:
-    """Where the server listens, and what its clients have to send. It is said on stderr, however quiet it is to be."""
-    typer.echo(f"convagent: listening at {url}; Ctrl-C ends it\nAuthorization: Bearer {token}", err=True)
 
 
 def report_server_start(address: str, token: str, destination: str, *, open_browser: bool) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent.chat.citations import cited_sources, describe_source
-from agent.chat.export import mark_in_markdown, separate_pieces
+from agent.chat.export import mark_in_markdown
 from agent.chat.observer import Observer
 from agent.chat.session import Assistant, Session
 from agent.chat.store import Store
@@ -62,10 +62,6 @@ class CompletionRequest(ModelRequest):
     @property
     def limit(self) -> int | None:
         return min(filter(None, (self.max_tokens, self.max_completion_tokens)), default=None)
-
-    @property
-    def ends_with_usage(self) -> bool:
-        return bool((self.stream_options or {}).get("include_usage"))
 
 
 class ResponseRequest(ModelRequest):
@@ -124,7 +120,7 @@ class CompletionReply(Reply):
 
     def end(self) -> Iterator[ServerSentEvent]:
         yield self._chunk({}, self._end, citations=self.cite())
-        if self.asked.ends_with_usage:
+        if (self.asked.stream_options or {}).get("include_usage"):
             yield _write_event(self._frame("chat.completion.chunk", []) | {"usage": self._show_usage()})
         yield ServerSentEvent("[DONE]", sep="\n")
 
@@ -304,7 +300,7 @@ async def _stream_events(reply: AnyReply) -> AsyncIterator[ServerSentEvent]:
 
 def cut_into_pieces(response: Answer) -> list[str]:
     """An answer in Markdown, in pieces to be joined, none of which is cut."""
-    return separate_pieces(mark_in_markdown(response))
+    return [f" {piece}" if place else piece for place, piece in enumerate(mark_in_markdown(response))]
 
 
 def list_citations(answered: TurnResult, sent: str) -> list[dict[str, Any]]:
