@@ -10,9 +10,8 @@ import typer
 from typer import Argument, Option
 
 from agent.terminal import progress, reports, settings
-from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.options import command, fill
-from agent.terminal.settings import log
+from agent.terminal.settings import ErrorReportingGroup, log
 from agent.tracks.registry import EDITION_NAMES
 
 RUNS_PANEL, TRACKS_PANEL, MACHINE_PANEL = "Runs", "Other tracks", "This machine"
@@ -126,7 +125,6 @@ class Serve(Source):
 
     [bold]convagent serve --docs ~/notes[/] answers at http://127.0.0.1:8080/?token=...
     [bold]convagent serve -i index --port 0 --open[/] takes a free port and opens the page.
-    [bold]convagent serve -i index --incognito[/] keeps no conversation, and knows nothing about you.
     [bold]convagent serve -i index --users users.json --public-url https://ask.example.org[/] is for a team.
     """
 
@@ -181,8 +179,6 @@ class Answer:
     [bold]convagent answer topics.json -i index -m none -o -[/] uses no model and prints the run.
     [bold]convagent answer topics.json -i index --mode manual[/] uses the human rewrites and gold statements.
     [bold]convagent answer topics.json --ranking run.trec -i index[/] answers from a given ranking.
-    [bold]convagent answer topics.json --mode only-response -i index[/] answers from that of the topics (iKAT 2024).
-    [bold]convagent answer topics.json -i index --no-answer[/] only searches.
     [bold]convagent answer topics.json -i index -m http://gpu:8000/v1 --concurrency 16[/] asks a server 16 at a time.
     [bold]convagent answer topics.json -i /shared/index --on ray://head:6379 --jobs 32[/] answers on a cluster.
     """
@@ -292,7 +288,6 @@ def index_embed(
 
     The same command goes on after an interruption; until all are made, the index is searched as before.
 
-    [bold]convagent index embed index --embedder minilm[/]
     [bold]convagent index embed /shared/index --on ray://head:6379 --jobs 32[/] embeds on a cluster.
     [bold]convagent index embed index --compress[/] needs the extra faiss, and keeps vectors that are there.
     """

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from agent.terminal.errors import ErrorReportingGroup
 from agent.terminal.progress import stage_progress, turn_progress
-from agent.terminal.settings import configure_logging
+from agent.terminal.settings import ErrorReportingGroup, configure_logging
 from benchmarks.bed import BenchRequest, Progress
 from benchmarks.figures import BenchedBed, Outcome, finish, finish_bed, format_results
 from benchmarks.ikat import run_ikat

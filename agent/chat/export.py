@@ -1,6 +1,6 @@
 """A kept conversation as a file: Markdown to read, or iKAT topics to test with."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -37,20 +37,14 @@ def render_conversation(store: Store, chat: int, suffix: str) -> bytes:
 
 def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
     """The conversation as Markdown: questions, answers and their sources."""
-    title = " ".join(escape_markdown(turns[0].utterance).split())
-    return "\n".join([f"# {title}", "", f"*Asked of {escape_markdown(source)}.*", *_markdown_turns(turns), ""])
-
-
-def _markdown_turns(turns: Sequence[ChatTurn]) -> Iterator[str]:
-    for turn in turns:
-        yield from (
-            "",
-            f"**{' '.join(escape_markdown(turn.utterance).split())}**",
-            "",
-            " ".join(mark_in_markdown(turn.answered.response)) or "*Nothing was found.*",
-        )
-        sources = [f"{number}. {to_code_span(id)}" for number, id in enumerate(turn.answered.response.used, start=1)]
-        yield from (["", *sources] if sources else [])
+    questions = [" ".join(escape_markdown(turn.utterance).split()) for turn in turns]
+    lines = [f"# {questions[0]}", "", f"*Asked of {escape_markdown(source)}.*"]
+    for question, turn in zip(questions, turns, strict=True):
+        response = turn.answered.response
+        sources = [f"{number}. {to_code_span(id)}" for number, id in enumerate(response.used, start=1)]
+        lines += ["", f"**{question}**", "", " ".join(mark_in_markdown(response)) or "*Nothing was found.*"]
+        lines += ["", *sources] if sources else []
+    return "\n".join([*lines, ""])
 
 
 def mark_in_markdown(response: Response) -> list[str]:

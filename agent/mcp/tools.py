@@ -343,14 +343,8 @@ def _do(work: Callable[[CallProgress], T], progress: CallProgress) -> T | Convag
 
 def to_passage_text(passage: "Passage") -> PassageText:
     """A passage as the tools give it."""
-    return PassageText(
-        id=passage.id,
-        text=passage.text,
-        title=passage.title,
-        url=passage.url,
-        document=passage.document,
-        uri=f"{PASSAGES}{quote(passage.id)}",
-    )
+    given = {name: getattr(passage, name) for name in ("id", "text", "title", "url", "document")}
+    return PassageText(**given, uri=f"{PASSAGES}{quote(passage.id)}")
 
 
 def to_ask_result(turn: "ChatTurn", conversation: str, note: str) -> AskResult:

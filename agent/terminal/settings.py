@@ -1,21 +1,35 @@
-"""What holds for every command: how much is logged, and the defaults in `convagent.toml`."""
+"""What holds for every command: how much is logged, the defaults in `convagent.toml`, and how it ends.
 
+Errors, Ctrl-C and SIGTERM become a message and an exit code.
+"""
+
+import errno
 import io
 import logging
 import os
+import re
+import signal
 import sys
 import tomllib
+import traceback
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import typer
+from typer.core import TyperGroup
+
 from indexes.text.control_characters import strip_control_characters
-from schemas.errors import InvalidInputError
-from schemas.secrets import hide_keys
+from schemas.errors import ConvagentError, InvalidInputError
+from schemas.secrets import hide_keys, hide_secrets
 
 SETTINGS_FILE = "convagent.toml"
 log = logging.getLogger("convagent")
 WITH_TRACEBACKS = logging.DEBUG - 1  # a level
+_COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
+NO_MEMORY = "there is not enough memory\n  Close other programs, or take a smaller model (--model none needs none)."
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 class _PlainFormatter(logging.Formatter):
@@ -50,21 +64,9 @@ def configure_logging(*, quiet: bool, verbose: int) -> None:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
 
 
-def prepare_output() -> None:
-    """Lose nothing on the way out: what a stream cannot encode is escaped."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def is_quiet() -> bool:
     """Whether only errors are to be shown."""
     return log.level >= logging.ERROR
-
-
-def shows_tracebacks() -> bool:
-    """Whether an error is shown with its traceback (`-vv`)."""
-    return log.level == WITH_TRACEBACKS
 
 
 def read_settings_file() -> dict[str, Any]:
@@ -81,3 +83,65 @@ def read_settings_file() -> dict[str, Any]:
         raise InvalidInputError(f"is not TOML ({error})", where=SETTINGS_FILE) from error
     except RecursionError as error:
         raise InvalidInputError("is nested too deeply", where=SETTINGS_FILE) from error
+
+
+class ErrorReportingGroup(TyperGroup):
+    """Turns our errors into a message and an exit code, in this one place for all commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What holds for all commands may stand after the command's name, too: `convagent index build ... -q`."""
+        end = args.index("--") if "--" in args else len(args)
+        pairs = pairwise(["", *args[:end]])
+        belongs_to_command = [before != "--gpu-layers" and not _COMMON.fullmatch(given) for before, given in pairs]
+        ordered = sorted(range(end), key=belongs_to_command.__getitem__)  # what holds for all comes first
+        return super().parse_args(ctx, [*(args[place] for place in ordered), *args[end:]])
+
+    def invoke(self, ctx: Any) -> Any:
+        signal.signal(signal.SIGTERM, _raise_terminated)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # nothing is lost that a stream cannot encode
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # at exit it would be too late to say that it failed
+        except ConvagentError as error:
+            raise _report(str(error), error.exit_code) from error
+        except (KeyboardInterrupt, _TerminatedError) as error:
+            is_answering = ctx.invoked_subcommand == "answer"
+            advice = ": what was answered is kept, and the same command with --resume goes on" if is_answering else ""
+            how, code = ("terminated", TERMINATED) if isinstance(error, SystemExit) else ("interrupted", INTERRUPTED)
+            typer.echo(f"\nconvagent: {how}{advice}", err=True)
+            raise typer.Exit(code) from error
+        except BrokenPipeError as error:  # whoever reads has read enough
+            _discard_stdout()
+            raise typer.Exit(0) from error
+        except (OSError, MemoryError) as error:
+            if isinstance(error, MemoryError) or error.errno == errno.ENOMEM:
+                raise _report(NO_MEMORY) from error
+            if error.filename is None:
+                _discard_stdout()
+            raise _report(f"{error.filename or 'standard output'}: {error.strerror or error}") from error
+        return result
+
+
+def _report(what: str, code: int = ConvagentError.exit_code) -> typer.Exit:
+    """What ends the command. It says what went wrong and, with `-vv`, where; no line of that repeats a key."""
+    if log.level == WITH_TRACEBACKS:
+        typer.echo(hide_secrets(strip_control_characters(traceback.format_exc())), err=True)
+    typer.echo(strip_control_characters(f"convagent: {what}"), err=True)
+    return typer.Exit(code)
+
+
+class _TerminatedError(SystemExit):
+    """SIGTERM. It is tidied up after as after Ctrl-C, but no loop that catches Ctrl-C goes on after it."""
+
+
+def _raise_terminated(_signal: int, _frame: object) -> None:
+    raise _TerminatedError(TERMINATED)
+
+
+def _discard_stdout() -> None:
+    """Send the rest of the output nowhere, so that Python does not complain of it at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
