@@ -41,7 +41,7 @@ MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:por
 MODEL = Option("smollm2", "--model", "-m", envvar="CONVAGENT_MODEL", help=MODELS)
 EMBEDDERS = "minilm, a path to an embedding .gguf, hf:user/repo[:quant], none. Default: minilm where it is installed."
 EMBEDDER = Option(None, "--embedder", envvar="CONVAGENT_EMBEDDER", help=EMBEDDERS)
-ONLY = Option(None, "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
+ONLY = Option("", "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Chat(Source):
     [bold]echo "How long does rice bread keep?" | convagent chat --docs ~/notes[/] prints the answer and its sources.
     """
 
-    only: str | None = ONLY
+    only: str = ONLY
     continue_last: bool = Option(False, "--continue", "-c", help="Go on with the last conversation.")
     chat: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
 
@@ -130,7 +130,7 @@ class Serve(Source):
 
     port: int = Option(8080, min=0, max=65535, help="Where to listen; 0 takes a free port.")
     host: str = Option("127.0.0.1", help="Another address (0.0.0.0) lets other machines reach it.")
-    only: str | None = ONLY
+    only: str = ONLY
     open_browser: bool = Option(False, "--open", help="Open the page in the browser.")
     users: Path | None = Option(None, metavar="FILE", help="Users with tokens, as `convagent users` makes it.")
     new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
@@ -144,8 +144,8 @@ class Serve(Source):
         from agent.serve.server import ServerRequest, serve
 
         source, hosts = resolve_source(self.docs, self.index), tuple(self.allow_host or ())
-        more = {"only": self.only or "", "needs_token": not self.no_token, "allowed_hosts": hosts}
-        serve(fill(ServerRequest, self, source=source, **more))
+        request = fill(ServerRequest, self, source=source, needs_token=not self.no_token, allowed_hosts=hosts)
+        serve(request)
 
 
 @command(app, "mcp")

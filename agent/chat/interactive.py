@@ -318,7 +318,7 @@ class ChatRequest:
     continue_last: bool = False  # go on with the last conversation
     chat: int | None = None  # go on with this one
     incognito: bool = False
-    only: str | None = None  # what the conversation is kept to, as `agent.chat.scope` has it
+    only: str = EVERYWHERE  # what the conversation is kept to, as `agent.chat.scope` has it
     follow_links: bool = False  # also those that lead out of the folder
 
 
@@ -338,10 +338,10 @@ def start_chat(request: ChatRequest) -> int:
         source = resolve_source(request.docs, request.index)
     answering, embedding = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
-    only, links = request.only or EVERYWHERE, request.follow_links
+    only, links = request.only, request.follow_links
     with open_library(source, embedding.get, only, words_first=words_first, follow_links=links) as library:
         assistant = Assistant(library.current, request.model, answering.get(), library.scope)
-        session = Session(assistant, store) if chat is None else Session.resume(assistant, store, chat)
+        session = Session.resume(assistant, store, chat)
         session.scope = library.scope if only else None
         return run_chat(session)
 

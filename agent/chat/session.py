@@ -130,11 +130,13 @@ class Session:
     is_kept: bool = True  # False: the store is asked for statements alone
 
     @classmethod
-    def resume(cls, assistant: Assistant, store: Store, chat: int, replaced: int = 0) -> "Session":
-        """Go on with a kept conversation; with `replaced`, as it was before that turn, its last.
+    def resume(cls, assistant: Assistant, store: Store, chat: int | None, replaced: int = 0) -> "Session":
+        """Go on with a kept conversation, if one is named; with `replaced`, as it was before that turn, its last.
 
         Raises `MissingError` where there is no such conversation, `UsageError` where the turn is not its last.
         """
+        if chat is None:
+            return cls(assistant, store)
         turns = store.read_turns(chat)
         if replaced not in (0, len(turns)):
             raise UsageError("only the last question of a conversation can be asked again")

@@ -33,26 +33,18 @@ def show_conversation(path: Path, topic: str | None) -> None:
 
 
 def _show_answered(console: Any, turn: "TurnResult") -> None:
-    from rich.table import Column, Table
+    def say(text: str, style: str = "") -> None:
+        console.print(to_plain_text(text, style))
 
-    def row(label: str, text: str, style: str = "") -> None:
-        line = Table.grid(Column(width=12, justify="right", style="dim"), Column(style=style), padding=(0, 2))
-        line.add_row(label, to_plain_text(text))
-        console.print(line)
-
-    console.rule(to_plain_text(turn.turn_id, "dim"), align="left", style="dim")
-    row("asked", turn.query.utterance, "bold")
-    row("searched for", turn.query.standalone)
+    say(f"{turn.turn_id}  {turn.query.utterance}", "bold")
+    say(f"searched for “{turn.query.standalone}”, {len(turn.hits)} passages", "dim")
     for chosen in turn.selected_statements:
-        row("knowing", f"{chosen.statement.text}  ({chosen.score:+.2f})", "cyan")
-    if not turn.selected_statements:
-        row("knowing", "nothing about the person that matters here", "dim")
+        say(f"knowing: {chosen.statement.text}  ({chosen.score:+.2f})", "cyan")
     if turn.response.direct:
-        row("", defuse_citations(turn.response.direct), "bold")
-    said = " ".join(mark_sentences(turn.response))
-    row("answer", said or f"({'none was wanted' if turn.hits else 'nothing was found'})", "" if said else "dim")
-    ranks = {hit.id: rank for rank, hit in enumerate(turn.hits, start=1)}
+        say(defuse_citations(turn.response.direct), "bold")
+    nothing = f"({'no answer was wanted' if turn.hits else 'nothing was found'})"
+    say(" ".join(mark_sentences(turn.response)) or nothing)
+    ranks = {hit.id: f"rank {rank}" for rank, hit in enumerate(turn.hits, start=1)}
     for number, id in enumerate(turn.response.used, start=1):
-        rank = f"rank {ranks[id]} of {len(turn.hits)}" if id in ranks else "not in the ranking"
-        row(f"\\[{number}]", f"{to_one_line(id)}  ({rank})", "green")
-    console.print()
+        say(f"  [{number}] {to_one_line(id)}  ({ranks.get(id, 'not in the ranking')})", "green")
+    say("")

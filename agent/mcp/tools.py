@@ -165,7 +165,7 @@ class DocumentServer(MCPServer[Any]):
         """
 
         def search(progress: CallProgress) -> SearchResult:
-            from agent.chat.scope import EVERYWHERE, keep_to_scope, require_scope
+            from agent.chat.scope import keep_to_scope, require_scope
             from agent.chat.session import check_utterance
 
             library = self._library
@@ -173,7 +173,7 @@ class DocumentServer(MCPServer[Any]):
             current = library.wait_for_documents(progress, vectors=wait) if waits else library.open_documents(progress)
             asked = [(check_utterance(query), 1.0)]
             with current.use() as searchable:
-                scope = require_scope(only or EVERYWHERE, searchable.collection)
+                scope = require_scope(only, searchable.collection)
                 retriever = replace(searchable.retriever, rows=keep_to_scope(scope, searchable.collection).rows)
                 hits = retriever.find(asked, asked, k)
                 passages = retriever.read([hit.id for hit in hits])
@@ -277,10 +277,10 @@ class DocumentServer(MCPServer[Any]):
         return await self._run(lambda progress: self._find_passage(id, progress).text, context)
 
     def _list_documents(self, only: str, progress: CallProgress) -> DocumentsResult:
-        from agent.chat.scope import EVERYWHERE, keep_to_scope, require_scope
+        from agent.chat.scope import keep_to_scope, require_scope
 
         collection = self._library.wait_for_documents(progress).collection
-        documents = keep_to_scope(require_scope(only or EVERYWHERE, collection), collection).list_documents()
+        documents = keep_to_scope(require_scope(only, collection), collection).list_documents()
         shown = [*documents.items()][:MAX_DOCUMENTS]
         firsts = collection.index.read([id for _, id in shown])
         listed = [

@@ -108,8 +108,7 @@ class Pages:
 
     def _answer(self, store: Store, chat: int | None, draft: Draft, scope: str | None, observer: Observer) -> Session:
         """Answer a question; the conversation with the answer. A turn that it replaces stays until it is answered."""
-        begun = Session(self.assistant, store)
-        session = begun if chat is None else Session.resume(self.assistant, store, chat, draft.replaces)
+        session = Session.resume(self.assistant, store, chat, draft.replaces)
         session.scope = scope
         session.ask(draft.question, observer)
         return session
