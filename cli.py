@@ -161,7 +161,8 @@ class Mcp(Source):
 
     def __call__(self) -> None:
         from agent.chat.source import resolve_source
-        from agent.mcp.library import Library, serve_on_port, serve_on_stdio
+        from agent.mcp import serve_on_port, serve_on_stdio
+        from agent.mcp.library import Library
 
         library = fill(Library, self, source=resolve_source(self.docs, self.index))
         if self.http:
