@@ -4,7 +4,8 @@
 
 Question and passage are one text; two numbers on top of each token say where an answer begins and ends, and the first
 token stands for "not here" (BERT: Devlin et al., NAACL 2019). Where only the sentence is known, the likelihood is
-that of all its tokens together (Clark & Gardner, ACL 2018). Sources are held out by document, each reported alone.
+that of all its tokens together; and the passages of a question are held against each other, with one "not here" for all
+of them (Clark & Gardner, ACL 2018). Sources are held out by document, each reported alone.
 """
 
 import random
@@ -23,6 +24,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from agent.models.embedding.minilm import NAME, find_bundled_weights
 from agent.models.learned import READER
+from agent.models.registry import open_embedder
 from training.loop import Schedule, endless_batches, pad, read_arguments, train
 from training.minilm import WIDTH, mask_of
 from training.reading import ReadingExample, Span, read_examples, split_sentences
@@ -46,6 +48,9 @@ class Item:
     ends: list[int]
     offsets: list[Span]  # characters of the passage, of its tokens
     example: ReadingExample
+
+
+Group = Sequence[Item]  # the passages of one question
 
 
 class Reader(nn.Module):
@@ -73,13 +78,25 @@ class Reader(nn.Module):
             can_be[row, item.first : item.first + len(item.offsets)] = True
         return found.masked_fill(~can_be.unsqueeze(-1), NEVER)
 
-    def loss(self, batch: Sequence[Item]) -> Tensor:
-        chances = self.logits(batch).log_softmax(1)
-        told = [
-            -torch.logsumexp(chances[row, item.starts, 0], 0) - torch.logsumexp(chances[row, item.ends, 1], 0)
-            for row, item in enumerate(batch)
-        ]
-        return torch.stack(told).mean() / 2
+    def loss(self, batch: Sequence[Group]) -> Tensor:
+        """An answer is held against all others of its passages together, and against none in any of them."""
+        logits = self.logits(list(chain.from_iterable(batch)))
+        odds, row, told = logits - logits[:, :1], 0, list[Tensor]()
+        for group in batch:
+            own = odds[row : row + len(group), 1:].reshape(-1, 2)
+            chances = torch.cat([own.new_zeros(1, 2), own]).log_softmax(0)
+            for end in (0, 1):
+                told.append(-torch.logsumexp(chances[_targets(group, end, logits.shape[1] - 1), end], 0))
+            row += len(group)
+        return torch.stack(told).mean()
+
+
+def _targets(group: Group, end: int, width: int) -> list[int]:
+    """Where answers begin or end in the passages of a question one after the other; [0] where there is none."""
+    found = [
+        n * width + token for n, item in enumerate(group) for token in (item.ends if end else item.starts) if token
+    ]
+    return found or [0]
 
 
 def make_item(example: ReadingExample, tokenizer: Any) -> Item | None:
@@ -100,13 +117,16 @@ def make_item(example: ReadingExample, tokenizer: Any) -> Item | None:
     return Item(ids, first, starts or [0], ends or [0], offsets, example)
 
 
-def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]]:
-    """All items once, each batch of about one length."""
-    shuffled = order.sample(items, len(items))
-    size = BATCH * BATCHES_SORTED
+def make_batches(groups: Sequence[Group], order: random.Random) -> list[list[Group]]:
+    """All passages once, each batch of about one length."""
+    shuffled = order.sample(groups, len(groups))
+    size = BATCH * BATCHES_SORTED // 2
     parts = (shuffled[start : start + size] for start in range(0, len(shuffled), size))
-    flat = list(chain.from_iterable(sorted(part, key=lambda item: len(item.ids)) for part in parts))
-    batches = [flat[start : start + BATCH] for start in range(0, len(flat) - BATCH + 1, BATCH)]
+    batches: list[list[Group]] = [[]]
+    for group in chain.from_iterable(sorted(part, key=lambda group: max(len(i.ids) for i in group)) for part in parts):
+        if sum(map(len, batches[-1])) + len(group) > BATCH:
+            batches.append([])
+        batches[-1].append(group)
     order.shuffle(batches)
     return batches
 
@@ -122,8 +142,10 @@ def best_span(logits: Tensor, item: Item) -> tuple[Span, float]:
 
 
 @torch.no_grad()
-def report(model: Reader, items: Sequence[Item]) -> None:
+def report(model: Reader, groups: Sequence[Group]) -> None:
     """Of each source held out: the sentence found, the answer's words (F1), and how well "not here" is told (AUC)."""
+    _report_groups(model, groups)
+    items = list(chain.from_iterable(groups))
     by_source = defaultdict(list)
     for item in items:
         by_source[item.example.source].append(item)
@@ -140,6 +162,21 @@ def report(model: Reader, items: Sequence[Item]) -> None:
             f"{source:10} {len(asked):3}  {sentence:.3f}     {exact:.3f}   {overlap:.3f}   {_auc(margins):.3f}",
             flush=True,
         )
+
+
+@torch.no_grad()
+def _report_groups(model: Reader, groups: Sequence[Group]) -> None:
+    """Over own documents: whether the best answer of all passages is the right sentence; AUC of the best margin."""
+    own = [group for group in groups if group[0].example.source == "own"][::2]
+    right, margins = [], []
+    for group in own:
+        found = [best_span(model.logits([item])[0], item) for item in group]
+        best = max(range(len(group)), key=lambda n: found[n][1])
+        has = any(item.example.answers for item in group)
+        margins.append((found[best][1], has))
+        if has:
+            right.append(bool(group[best].example.answers) and _same_sentence(group[best].example, found[best][0]))
+    print(f"own, of all passages: sentence {np.mean(right):.3f} of {len(right)}, AUC {_auc(margins):.3f}", flush=True)
 
 
 def _same_sentence(example: ReadingExample, found: Span) -> bool:
@@ -197,15 +234,17 @@ def main() -> None:
     model = Reader()
     if asked.start:
         load_reader(model, asked.start)
+    embedder = open_embedder("minilm")
+    assert embedder
     learned, held_out = (
         [
-            item
-            for example in read_examples(asked.data, random.Random(asked.seed), held_out=apart)
-            if (item := make_item(example, model.tokenizer))
+            group
+            for examples in read_examples(asked.data, random.Random(asked.seed), embedder.embed, held_out=apart)
+            if (group := [item for example in examples if (item := make_item(example, model.tokenizer))])
         ]
         for apart in (False, True)
     )
-    print(f"{len(learned)} examples, {len(held_out)} held out", flush=True)
+    print(f"{len(learned)} questions, {len(held_out)} held out", flush=True)
     batches = endless_batches(lambda order: make_batches(learned, order), asked.seed)
     checkpoint = asked.output.with_suffix(".checkpoint")
     train(model, batches, model.loss, Schedule(asked.steps, asked.rate, asked.seed), checkpoint)

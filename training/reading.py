@@ -7,23 +7,28 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from agent.turn.reading import join_units
 from indexes.documents.reading import parse_document
+from indexes.ranking.vectors import Embed, Vectors
 
 OWN = Path(__file__).parent / "own_documents.jsonl"
 Span = tuple[int, int]  # characters of a text
-HELD_OUT = 0.1  # share of the documents of each source; of what is most like what people ask, half
-HALF = {"selqa", "qed", "clapnq"}
+HELD_OUT = 0.1  # share of the documents of each source
+HELD_OUT_MORE = {"selqa": 0.5, "qed": 0.5, "clapnq": 0.5, "own": 0.16}  # of what is most like what people ask
 LEAST_WORDS, MOST_WORDS = 30, 150  # of a passage
 UNANSWERED = 0.8  # as many examples again are without an answer
 RIVALS = 12  # passages that the one without an answer is chosen from: the one most like the question
-OWN_TIMES = 3  # that each question over a person's own documents is learned
+TOGETHER = 0.5  # of the passages without an answer are read beside the one that has it
+OWN_HAVING = 2  # passages at most that have the answer
+OWN_RIVALS = 3  # passages of a folder, the most like the question, that are read beside those that have its answer
+OWN_WITHOUT = 0.25  # of the questions over own documents are asked of the rivals alone
 TITLED = 0.5  # of the passages begin with the title of their document
 QUESTIONS_EACH = 5  # of a sentence in QAMR, which has some 35
 LEAST_QUESTION = 4  # words; shorter ones of QAMR are asked of their sentence alone
@@ -43,6 +48,9 @@ class ReadingExample:
     exact: bool = True  # False: these are the sentences that have the answer, not the answer itself
 
 
+Together = tuple[ReadingExample, ...]  # of one question: the passages that are held against each other
+
+
 @dataclass(frozen=True, slots=True)
 class Marked:
     """A question over a whole document, before a passage is cut from it."""
@@ -58,33 +66,33 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnDocument:
-    """A document of a person as the reader gets it."""
+class OwnFolder:
+    """Documents that a person keeps together, as the reader gets them, with questions over each."""
 
-    document: str
-    texts: tuple[str, ...]
-    questions: tuple[dict[str, Any], ...]
+    document: str  # the folder's name; of a document that lies alone, its title
+    texts: tuple[tuple[str, ...], ...]  # the passages of each document
+    questions: tuple[tuple[dict[str, Any], ...], ...]
     source: str = "own"
 
 
-def read_examples(data: Path, order: random.Random, *, held_out: bool) -> list[ReadingExample]:
+def read_examples(data: Path, order: random.Random, embed: Embed, *, held_out: bool) -> list[Together]:
     """All examples that are learned from, or those that are held out, answerable and not."""
-    examples: list[ReadingExample] = []
+    examples: list[Together] = []
     for read in (read_qamr, read_fairy_tales, read_marked_texts, read_selqa, read_qed):
         for marked in read(data / "reading", order):
             if is_held_out(marked) == held_out:
                 examples += _cut(marked, order)
     for marked in read_clapnq(data / "clapnq"):
         if is_held_out(marked) == held_out:
-            examples += _cut(marked, order) if marked.answers else [_cut_empty(marked, order)]
-    own = [each for document in read_own_documents() if is_held_out(document) == held_out for each in _ask(document)]
-    return examples + own * (1 if held_out else OWN_TIMES)
+            examples += _cut(marked, order) if marked.answers else [(_cut_empty(marked, order),)]
+    folders = [folder for folder in read_own_folders() if is_held_out(folder) == held_out]
+    return [*examples, *chain.from_iterable(_ask(folder, order, embed) for folder in folders)]
 
 
-def is_held_out(marked: "Marked | OwnDocument") -> bool:
-    """Whether nothing is learned from a document, told by its name."""
+def is_held_out(marked: "Marked | OwnFolder") -> bool:
+    """Whether nothing is learned from a document or a folder, told by its name."""
     number = int(sha256(marked.document.encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
-    return number < (0.5 if marked.source in HALF else HELD_OUT)
+    return number < HELD_OUT_MORE.get(marked.source, HELD_OUT)
 
 
 def read_qamr(folder: Path, order: random.Random) -> Iterator[Marked]:
@@ -170,28 +178,50 @@ def read_clapnq(folder: Path) -> Iterator[Marked]:
             yield Marked("clapnq", asked["id"], asked["title"], asked["question"], text, answers, exact=False)
 
 
-def read_own_documents() -> Iterator[OwnDocument]:
+def read_own_folders() -> Iterator[OwnFolder]:
     """Documents as people keep them, made up for this, cut into passages as the program cuts them."""
+    folders = defaultdict[str, list[dict[str, Any]]](list)
     for each in _read_lines(OWN):
-        name = f"{each['title'].replace('/', ' ')}.md"
-        parsed = parse_document(Path(name), name, each["text"].encode())
-        yield OwnDocument(
-            each["title"], tuple(join_units(passage)[0] for passage in parsed.passages), tuple(each["questions"])
-        )
+        folders[each.get("folder", each["title"])].append(each)
+    for name, documents in folders.items():
+        texts = tuple(_cut_as_program(each) for each in documents)
+        yield OwnFolder(name, texts, tuple(tuple(each["questions"]) for each in documents))
 
 
-def _ask(document: OwnDocument) -> Iterator[ReadingExample]:
-    """Each question with the passages that have its answer, and with the two most like it that have none."""
-    for asked in document.questions:
-        wanted, empty = _words(asked["question"]), list[str]()
-        for text in document.texts:
-            answers = tuple(span for answer in asked["answers"] if (span := _find_own(answer, asked, text)))
-            if answers:
-                yield ReadingExample("own", document.document, asked["question"], text, answers)
-            elif not any(_fold(answer) in text for answer in asked["answers"]):
-                empty.append(text)
-        for text in sorted(empty, key=lambda text: -len(wanted & _words(text)))[:2]:
-            yield ReadingExample("own", document.document, asked["question"], text)
+def _cut_as_program(document: dict[str, Any]) -> tuple[str, ...]:
+    name = f"{document['title'].replace('/', ' ')}.md"
+    parsed = parse_document(Path(name), name, document["text"].encode())
+    return tuple(join_units(passage)[0] for passage in parsed.passages)
+
+
+def _ask(folder: OwnFolder, order: random.Random, embed: Embed) -> Iterator[Together]:
+    """Each question with the passages that have its answer, and those most like it that have none."""
+    texts = list(chain.from_iterable(folder.texts))
+    meanings = embed(texts)
+    for own, questions in zip(folder.texts, folder.questions, strict=True):
+        for asked in questions:
+            example = ReadingExample("own", folder.document, asked["question"], "")
+            rivals = [replace(example, text=text) for text in _find_rivals(asked, texts, embed, meanings)]
+            found = [(text, _find_all_own(asked, text)) for text in own]
+            having = [replace(example, text=text, answers=answers) for text, answers in found if answers]
+            yield (*having[:OWN_HAVING], *rivals)
+            if having and order.random() < OWN_WITHOUT:
+                yield tuple(rivals)
+
+
+def _find_rivals(asked: dict[str, Any], texts: Sequence[str], embed: Embed, meanings: Vectors) -> list[str]:
+    """The passages most like a question, by meaning and by words, that do not have its answer."""
+    wanted = _words(asked["question"])
+    likeness = (meanings @ embed([asked["question"]])[0]).tolist()
+    scores = [
+        near + len(wanted & _words(text)) / max(1, len(wanted)) for near, text in zip(likeness, texts, strict=True)
+    ]
+    ranked = (texts[n] for n in sorted(range(len(texts)), key=lambda n: -scores[n]))
+    return [text for text in ranked if not any(_fold(answer) in text for answer in asked["answers"])][:OWN_RIVALS]
+
+
+def _find_all_own(asked: dict[str, Any], text: str) -> tuple[Span, ...]:
+    return tuple(span for answer in asked["answers"] if (span := _find_own(answer, asked, text)))
 
 
 def _find_own(answer: str, asked: dict[str, Any], text: str) -> Span | None:
@@ -209,21 +239,24 @@ def split_sentences(text: str) -> list[Span]:
     return [(start, end) for start, end in zip(starts, ends, strict=True) if end > start]
 
 
-def _cut(marked: Marked, order: random.Random) -> Iterator[ReadingExample]:
+def _cut(marked: Marked, order: random.Random) -> Iterator[Together]:
     """A passage around the first answer, and for some questions another one without any."""
     start, end = _choose_window(marked.text, marked.answers[0], order)
     inside = tuple((a - start, b - start) for a, b in marked.answers if start <= a and b <= end)
     example = ReadingExample(
         marked.source, marked.document, marked.question, marked.text[start:end], inside, marked.exact
     )
-    yield _add_title(example, marked.title, order)
+    answered = _add_title(example, marked.title, order)
     texts = [text for text in marked.others if text] or _rest_of(marked)
     if texts and order.random() < UNANSWERED:
         rivals = [_cut_anywhere(order.choice(texts), order) for _ in range(RIVALS)]
         wanted = _words(marked.question)
         nearest = max(rivals, key=lambda text: len(wanted & _words(text)))
         empty = replace(example, text=nearest, answers=())
-        yield _add_title(empty, marked.title, order)
+        unanswered = _add_title(empty, marked.title, order)
+        yield from [(answered, unanswered)] if order.random() < TOGETHER else [(answered,), (unanswered,)]
+    else:
+        yield (answered,)
 
 
 def _cut_empty(marked: Marked, order: random.Random) -> ReadingExample:

@@ -29,9 +29,9 @@ BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
     statements=StatementTuning(needed_by_person=1.0, needed_otherwise=1.0),
     answer=AnswerTuning(
-        brief_gap=0.15,
-        account_gap=0.3,
-        other_document_gap=0.1,
+        brief_gap=0.3,
+        account_gap=0.6,
+        other_document_gap=0.3,
         rank_penalty=0.03,
         foreign_penalty=0.2,
         nearby_sentences=3,
