@@ -70,8 +70,8 @@ class AnswerTuning:
 
     max_sentence_words: int = 60  # longer ones are lists
     overlap_weight: float = 0.15  # of the share of the question's words (at most 1.5), beside the cosine
-    brief_gap: float = 0.5  # how far behind the best a sentence may lie that joins it, where that surely answers
-    account_gap: float = 0.7  # the same where it may not be all
+    brief_gap: float = 0.25  # how far behind the best a sentence may lie that joins it, where that surely answers
+    account_gap: float = 0.35  # the same where it may not be all
     other_document_gap: float = 1.0  # the most that it may lie behind, where it is from another document
     joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby
@@ -84,13 +84,13 @@ class AnswerTuning:
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.2  # against a document that there is a later edition of
-    reading_weight: float = 0.08  # of the reader's margin
-    least_margin: float = -8.0  # below, one sentence is as far from an answer as another
+    reading_weight: float = 0.03  # of the reader's margin
+    least_margin: float = -4.0  # below, one sentence is as far from an answer as another
     brief_margin: float = 4.0  # from which one sentence may be the whole answer
     direct_margin: float = 5.0  # from which the words that the reader found stand first
     direct_lead: float = 3.0  # that they have at least before any others of the passage
     answerable_cosine: float = 0.27  # of the nearest sentence; below, the passages are taken to have no answer
-    answerable_reading: float = 0.04  # what the best margin adds to that cosine
+    answerable_reading: float = 0.015  # what the best margin adds to that cosine
     own_language: bool = False  # whether what is said about the answer is in the language of the question
     fallback_sentences: int = 2  # quoted then
     same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another
