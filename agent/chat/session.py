@@ -96,8 +96,15 @@ class Assistant:
             def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
                 retriever = replace(searchable.retriever, rows=kept.rows)
                 searcher, documents = Searcher.over(retriever, PLAN, report_call), kept.open_documents()
-                tools = Tools(self.llm, searcher.search, searcher.read, PLAN, self.current.embedder)
-                tools = replace(tools, show=observer.show, documents=documents)
+                tools = Tools(
+                    self.llm,
+                    searcher.search,
+                    searcher.read,
+                    PLAN,
+                    self.current.embedder,
+                    show=observer.show,
+                    documents=documents,
+                )
                 return answer_turn_or_fall_back(asked, history, ptkb, tools)
 
             kept = keep_to_scope(scope, searchable.collection)
