@@ -346,20 +346,20 @@ class DocumentWatcher:
 
         Every file is ticked: only some of it is shown, for drawing takes time.
         """
-        began = shown = time.monotonic()
+        looked, shown = time.monotonic(), ""
 
         def tick(done: int) -> None:
-            nonlocal shown
+            nonlocal looked, shown
             if self.ended.is_set():
                 raise _GivenUpError
-            if time.monotonic() - shown > SHOWN_SECONDS:
-                shown = time.monotonic()
-                self.current.show_progress(f"I am still {stage}: {done} of {total} documents")
+            if time.monotonic() - looked > SHOWN_SECONDS:
+                looked, shown = time.monotonic(), f"I am still {stage}: {done} of {total} documents"
+                self.current.show_progress(shown)
 
         try:
             yield tick
         finally:
-            if shown > began:
+            if shown and self.current.progress == shown:  # not that of the vectors, which are made meanwhile
                 self.current.show_progress("")
 
 
