@@ -34,7 +34,7 @@ QUESTION_TOKENS = 40
 BATCH, BATCHES_SORTED = 16, 8  # texts at once; batches that are put together from texts of about one length
 HEAD_GAIN = 5.0  # the two numbers are learned so many times as fast as the layers
 MAX_ANSWER = 30  # tokens
-HELD_OUT_EACH = 400  # examples of a source that are reported
+HELD_OUT_EACH, HELD_OUT_QUESTIONS = 400, 600  # passages alone, and questions, of a source that are reported
 NEVER = -1e4
 
 
@@ -166,17 +166,22 @@ def report(model: Reader, groups: Sequence[Group]) -> None:
 
 @torch.no_grad()
 def _report_groups(model: Reader, groups: Sequence[Group]) -> None:
-    """Over own documents: whether the best answer of all passages is the right sentence; AUC of the best margin."""
-    own = [group for group in groups if group[0].example.source == "own"][::2]
-    right, margins = [], []
-    for group in own:
-        found = [best_span(model.logits([item])[0], item) for item in group]
-        best = max(range(len(group)), key=lambda n: found[n][1])
-        has = any(item.example.answers for item in group)
-        margins.append((found[best][1], has))
-        if has:
-            right.append(bool(group[best].example.answers) and _same_sentence(group[best].example, found[best][0]))
-    print(f"own, of all passages: sentence {np.mean(right):.3f} of {len(right)}, AUC {_auc(margins):.3f}", flush=True)
+    """Whether the best answer of all passages of a question is the right sentence; AUC of the best margin."""
+    by_source = defaultdict(list)
+    for group in groups:
+        by_source[group[0].example.source].append(group)
+    print("of all passages\nsource      n  sentence     AUC")
+    for source, members in by_source.items():
+        right, margins = [], []
+        for group in members[:: max(1, len(members) // HELD_OUT_QUESTIONS)]:
+            found = [best_span(model.logits([item])[0], item) for item in group]
+            best = max(range(len(group)), key=lambda n: found[n][1])
+            has = any(item.example.answers for item in group)
+            margins.append((found[best][1], has))
+            if has:
+                example = group[best].example
+                right.append(bool(example.answers) and _same_sentence(example, found[best][0]))
+        print(f"{source:10} {len(right):3}  {np.mean(right):.3f}     {_auc(margins):.3f}", flush=True)
 
 
 def _same_sentence(example: ReadingExample, found: Span) -> bool:
