@@ -80,15 +80,20 @@ def jitter(request: pytest.FixtureRequest, caches: Path) -> Iterator[int]:
     if seed is None:
         yield jitter_hook.seed()
         return
-    own = caches / f"jitter{seed}"
-    own.mkdir(exist_ok=True)
-    for model in caches.glob("*.gguf"):  # weights do not differ by processor
-        if not (own / model.name).exists():
-            (own / model.name).hardlink_to(model)
+    own = begin_cache(caches / f"jitter{seed}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JITTER", str(seed))
         patch.setenv("CONVAGENT_CACHE", str(own))
         yield seed
+
+
+def begin_cache(own: Path) -> Path:
+    """A cache that knows no vector and no reply; models are in it as they were prepared: they do not differ."""
+    own.mkdir(exist_ok=True)
+    for model in Path(os.environ["CONVAGENT_CACHE"]).glob("*.gguf"):
+        if not (own / model.name).exists():
+            (own / model.name).hardlink_to(model)
+    return own
 
 
 def own_settings_left_out() -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from indexes.passage_index import PassageIndex
-from tests.conftest import EXAMPLES, needs_embedder, needs_model
+from tests.conftest import EXAMPLES, begin_cache, needs_embedder, needs_model
 from tests.processes import run
 
 
@@ -31,7 +31,7 @@ def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, example_index: P
     def answered(name: str, cache: str, *flags: str) -> Path:
         output = tmp_path / f"{name}.json"
         call = ("answer", topics, "-i", example_index.directory, "-o", output, "--query", "context,hyde")
-        result = run(*call, *flags, CONVAGENT_CACHE=str(tmp_path / cache))
+        result = run(*call, *flags, CONVAGENT_CACHE=str(begin_cache(tmp_path / cache)))
         assert result.returncode == 0, result.stderr
         return output
 

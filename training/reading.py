@@ -23,10 +23,9 @@ Span = tuple[int, int]  # characters of a text
 HELD_OUT = 0.1  # share of the documents of each source
 HELD_OUT_MORE = {"selqa": 0.5, "qed": 0.5, "clapnq": 0.5, "own": 0.16}  # of what is most like what people ask
 LEAST_WORDS, MOST_WORDS = 30, 150  # of a passage
-UNANSWERED = 0.8  # of the questions are read beside passages without an answer too
-CUTS, RIVALS = 16, 3  # passages cut anywhere from the rest of a document; of these are read: the most like the question
-BEGINNING = 60  # characters; passages where that of one stands in another are about the same
-TOGETHER = 0.75  # of the passages without an answer are read beside the one that has it
+UNANSWERED = 0.8  # as many examples again are without an answer
+RIVALS = 12  # passages that the one without an answer is chosen from: the one most like the question
+TOGETHER = 0.5  # of the passages without an answer are read beside the one that has it
 OWN_HAVING = 2  # passages at most that have the answer
 OWN_RIVALS = 3  # passages of a folder, the most like the question, that are read beside those that have its answer
 OWN_WITHOUT = 0.25  # of the questions over own documents are asked of the rivals alone
@@ -241,40 +240,29 @@ def split_sentences(text: str) -> list[Span]:
 
 
 def _cut(marked: Marked, order: random.Random) -> Iterator[Together]:
-    """A passage around the first answer, and for most questions others without any."""
+    """A passage around the first answer, and for some questions another one without any."""
     start, end = _choose_window(marked.text, marked.answers[0], order)
     inside = tuple((a - start, b - start) for a, b in marked.answers if start <= a and b <= end)
-    text = marked.text[start:end]
-    example = ReadingExample(marked.source, marked.document, marked.question, text, inside, marked.exact)
-    rivals = _cut_rivals(marked, order) if order.random() < UNANSWERED else []
-    title = marked.title if order.random() < TITLED else ""
-    answered, *unanswered = (
-        _add_title(each, title) for each in (example, *(replace(example, text=text, answers=()) for text in rivals))
+    example = ReadingExample(
+        marked.source, marked.document, marked.question, marked.text[start:end], inside, marked.exact
     )
-    if order.random() < TOGETHER:
-        yield (answered, *unanswered)
-    else:
-        yield from [(answered,), tuple(unanswered)] if unanswered else [(answered,)]
-
-
-def _cut_rivals(marked: Marked, order: random.Random) -> list[str]:
-    """Passages of the rest of a document that share the most words with the question, and do not have its answer."""
+    answered = _add_title(example, marked.title, order)
     texts = [text for text in marked.others if text] or _rest_of(marked)
-    answers = {marked.text[a:b] for a, b in marked.answers} if marked.exact else set()
-    cuts = {_cut_anywhere(order.choice(texts), order) for _ in range(CUTS)} if texts else ()
-    wanted = _words(marked.question)
-    chosen = list[str]()
-    for text in sorted(cuts, key=lambda text: (-len(wanted & _words(text)), text)):
-        again = any(text[:BEGINNING] in other or other[:BEGINNING] in text for other in chosen)
-        if not again and not any(answer in text for answer in answers):
-            chosen.append(text)
-    return chosen[:RIVALS]
+    if texts and order.random() < UNANSWERED:
+        rivals = [_cut_anywhere(order.choice(texts), order) for _ in range(RIVALS)]
+        wanted = _words(marked.question)
+        nearest = max(rivals, key=lambda text: len(wanted & _words(text)))
+        empty = replace(example, text=nearest, answers=())
+        unanswered = _add_title(empty, marked.title, order)
+        yield from [(answered, unanswered)] if order.random() < TOGETHER else [(answered,), (unanswered,)]
+    else:
+        yield (answered,)
 
 
 def _cut_empty(marked: Marked, order: random.Random) -> ReadingExample:
     """A passage of a text that does not answer."""
     empty = ReadingExample(marked.source, marked.document, marked.question, _cut_anywhere(marked.text, order))
-    return _add_title(empty, marked.title if order.random() < TITLED else "")
+    return _add_title(empty, marked.title, order)
 
 
 def _rest_of(marked: Marked) -> list[str]:
@@ -304,8 +292,8 @@ def _cut_anywhere(text: str, order: random.Random) -> str:
     return text[a:b]
 
 
-def _add_title(example: ReadingExample, title: str) -> ReadingExample:
-    if not title:
+def _add_title(example: ReadingExample, title: str, order: random.Random) -> ReadingExample:
+    if not title or order.random() > TITLED:
         return example
     moved = tuple((a + len(title) + 2, b + len(title) + 2) for a, b in example.answers)
     return replace(example, text=f"{title}. {example.text}", answers=moved)
