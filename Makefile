@@ -20,7 +20,7 @@ demo: $(READY)
 	@echo "The program is $(BIN)/convagent; \`. $(BIN)/activate\` makes it convagent in this shell."
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=10
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=10
 
 soak: $(READY)
 	$(BIN)/python -m pytest -m soak

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import mean
 
-from agent.turn.quote_ranking import compare_meaning, read_margins, score_answerability
+from agent.turn.quote_ranking import judge_quotes
 from agent.turn.quotes import find_quotes
 from indexes.ranking.vectors import Embedder
 from schemas.records import Passage, Query
@@ -18,8 +18,7 @@ def judge_passages(passages: Sequence[Passage], query: Query, embedder: Embedder
     quotes = find_quotes(passages, tuning.answer)
     if not quotes:
         return NOTHING_TO_QUOTE
-    nearest = compare_meaning(quotes, query, embedder.embed, tuning.query.lead_characters)[1]
-    return score_answerability(nearest, read_margins(quotes, query, embedder), tuning.answer)
+    return judge_quotes(quotes, query, embedder, tuning)[1]
 
 
 def share_told(answerable: Sequence[float], unanswerable: Sequence[float]) -> tuple[float, float]:

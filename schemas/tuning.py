@@ -84,6 +84,7 @@ class AnswerTuning:
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     newest_weight: float = 0.2  # against a document that there is a later edition of
+    shortlist: int = 20  # sentences whose meaning is compared, where passages are read
     reading_weight: float = 0.03  # of the reader's margin
     least_margin: float = -4.0  # below, one sentence is as far from an answer as another
     brief_margin: float = 4.0  # from which one sentence may be the whole answer

@@ -39,6 +39,10 @@ STORY_JITTERS = (1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2,
 DATA = ROOT.parent / "shared" / "data"
 NOT_AT_HAND = "the tracks' own files are not at hand (../shared/data)"
 SESSION_SETTINGS = {"CONVAGENT_CACHE", THREADS}  # of the processes that a test starts, too
+LONG = {
+    f"test_{name}"
+    for name in ("reproducible", "ray", "serve_limits", "conversation", "offline", "serve_users", "kills")
+}
 PATIENCE = 600  # seconds until what is waited for counts as never coming, on a machine that is busy
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it begins in the background
@@ -65,6 +69,11 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.environ.setdefault(THREADS, "1")  # on a busy machine two threads of a model wait for each other most of the time
     jitter_hook.install()
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files whose tests take long begin: where they come last, one process waits for another."""
+    items.sort(key=lambda item: item.path.stem not in LONG)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

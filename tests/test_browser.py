@@ -102,7 +102,7 @@ def test_a_conversation_from_signing_in_to_deleting_it(browser: Any, server: Ser
     page = Page(browser, server.address)
     page.size(*DESKTOP)
     browser.get(server.address)
-    assert "convagent serve" in page.text("main")
+    page.until(lambda: "convagent serve" in page.text("main"))
     for log in ("browser", "performance"):
         browser.get_log(log)  # the refusal
     page.enter(server)

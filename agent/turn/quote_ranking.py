@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from agent.turn.foreign_words import COMPOUNDING, find_compounds, has_foreign_words
 from agent.turn.question_words import find_codes, stem_words
-from agent.turn.quotes import Quote
+from agent.turn.quotes import Quote, Reading
 from agent.turn.reading import read_quotes
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embed, Embedder, Vectors, combine_vectors
@@ -35,41 +35,45 @@ def rank_quotes(
     """The quotes with their scores, best first, and whether any is near enough to the question to answer it."""
     answer, language = tuning.answer, _find_foreign_language(quotes, query.utterance)
     if embedder is None:
-        scores, rank_penalty = _score_by_words(quotes, query, selected_statements), answer.rank_penalty_words
-        answerable = any(scores)
+        judged, rank_penalty = _score_by_words(quotes, query, selected_statements), answer.rank_penalty_words
+        answerable = any(quote.score for quote in judged)
     else:
-        quotes, rank_penalty = read_margins(quotes, query, embedder), answer.rank_penalty
-        cosines, nearest = compare_meaning(quotes, query, embedder.embed, tuning.query.lead_characters)
-        scores = [
-            cosine + words + answer.reading_weight * max(quote.reading.margin, answer.least_margin)
-            for quote, cosine, words in zip(quotes, cosines, _judge_words(quotes, query, answer), strict=True)
-        ]
-        answerable = score_answerability(nearest, quotes, answer) >= answer.answerable_cosine
+        judged, surety = judge_quotes(quotes, query, embedder, tuning)
+        answerable, rank_penalty = surety >= answer.answerable_cosine, answer.rank_penalty
     if any(quote.language == language for quote in quotes):
         answerable = has_foreign_words(quotes, query, language)
     scored = [
         replace(
             quote,
-            score=score
+            score=quote.score
             - rank_penalty * quote.rank
             - answer.doubt_penalty * quote.doubtful
             - answer.foreign_penalty * (language not in ("", quote.language)),
         )
-        for quote, score in zip(quotes, scores, strict=True)
+        for quote in judged
     ]
     return sorted(scored, key=lambda quote: -quote.score), answerable
 
 
-def read_margins(quotes: Sequence[Quote], query: Query, embedder: Embedder) -> list[Quote]:
-    """The quotes as they are read; in another language than English nothing is."""
-    is_foreign = bool(_find_foreign_language(quotes, query.utterance))
+def judge_quotes(
+    quotes: Sequence[Quote], query: Query, embedder: Embedder, tuning: Tuning
+) -> tuple[list[Quote], float]:
+    """The quotes with their scores by reading, words and meaning, and how surely any answers: the higher, the surer.
+
+    Where passages are read, only the best by reading and words are left: comparing meaning costs the most.
+    """
+    answer, is_foreign = tuning.answer, bool(_find_foreign_language(quotes, query.utterance))
     readings = read_quotes(quotes, query.standalone, None if is_foreign else embedder.read)
-    return [replace(quote, reading=reading) for quote, reading in zip(quotes, readings, strict=True)]
-
-
-def score_answerability(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:
-    """How surely passages have an answer, by the nearest cosine and by the best margin: the higher, the surer."""
-    return nearest + tuning.answerable_reading * max(quote.reading.margin for quote in quotes)
+    judged = [
+        replace(quote, reading=reading, score=words + answer.reading_weight * max(reading.margin, answer.least_margin))
+        for quote, reading, words in zip(quotes, readings, _judge_words(quotes, query, answer), strict=True)
+    ]
+    if any(reading != Reading() for reading in readings):
+        judged.sort(key=lambda quote: answer.rank_penalty * quote.rank - quote.score)
+        judged = judged[: answer.shortlist]
+    cosines, nearest = _compare_meaning(judged, query, embedder.embed, tuning.query.lead_characters)
+    surety = nearest + answer.answerable_reading * max(quote.reading.margin for quote in judged)
+    return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
 
 
 def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
@@ -81,7 +85,7 @@ def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
     return "" if language == ENGLISH else language
 
 
-def compare_meaning(
+def _compare_meaning(
     quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int
 ) -> tuple[list[float], float]:
     """The cosine of each quote with the question, and how surely any of them answers it: the higher, the surer."""
@@ -156,13 +160,13 @@ def share_rare_words(texts: Sequence[frozenset[str]], wanted: frozenset[str]) ->
 
 def _score_by_words(
     quotes: Sequence[Quote], query: Query, selected_statements: Sequence[ScoredStatement]
-) -> list[float]:
-    """BM25 over the quotes for all that is known of the question and the person, the best having 1."""
+) -> list[Quote]:
+    """The quotes by BM25 for all that is known of the question and the person, the best having 1."""
     known = [query.utterance, query.standalone, query.standalone]
     asked = " ".join([*known, *(chosen.statement.text for chosen in selected_statements)])
     scores = score_by_bm25(asked, [quote.lead for quote in quotes], [quote.language for quote in quotes])
     best = max(scores) or 1.0
-    return [score / best for score in scores]
+    return [replace(quote, score=score / best) for quote, score in zip(quotes, scores, strict=True)]
 
 
 def question_parts(query: Query, lead_characters: int) -> list[WeightedText]:
