@@ -38,7 +38,7 @@ def test_the_guard_guards(offline: dict[str, str]) -> None:
 def test_index_search_and_answer_stay_here(offline: dict[str, str], tmp_path: Path) -> None:
     index, topics = str(tmp_path / "index"), tmp_path / "topics.json"
     first, *_ = json.loads((EXAMPLES / "topics.json").read_text())
-    topics.write_text(json.dumps([first | {"turns": first["turns"][:2]}]))
+    topics.write_text(json.dumps([first | {"turns": first["turns"][:1]}]))
     for arguments in (
         ("index", "build", str(EXAMPLES / "passages.jsonl"), "-o", index),
         ("search", index, "plants that cats may eat"),

@@ -30,7 +30,7 @@ def calls(run_file: Path) -> Iterator[dict[str, object]]:
 def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
     def answered(name: str, cache: str, *flags: str) -> Path:
         output = tmp_path / f"{name}.json"
-        call = ("answer", topics, "-i", example_index.directory, "-o", output, "--query", "context,hyde")
+        call = ("answer", topics, "-i", example_index.directory, "-o", output, "-k", "10", "--query", "context,hyde")
         result = run(*call, *flags, CONVAGENT_CACHE=str(begin_cache(tmp_path / cache)))
         assert result.returncode == 0, result.stderr
         return output

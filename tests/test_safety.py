@@ -22,6 +22,7 @@ from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.requests import classify_request
 from agent.turn.safety.review import Review, find_warned, is_of, mentions_any, review_passages
 from indexes.documents.document_index import open_documents
+from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import MAX_TOKENS, response_length
 from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement
@@ -255,7 +256,7 @@ def open_folder(tmp_path_factory: pytest.TempPathFactory, minilm: Embedder) -> O
         for file, text in STORIES["folders"][name].items():
             (folder / "documents" / file).write_text(text)
         index = open_documents(folder / "documents", folder / "cache", minilm, no_progress).index
-        return open_assistant(open_collection("documents", index, minilm), "none")
+        return open_assistant(open_collection("documents", index, cache_vectors(minilm)), "none")
 
     return open_once
 

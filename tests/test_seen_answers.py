@@ -10,6 +10,7 @@ from agent.chat.store import Store
 from agent.models.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
 from indexes.documents.document_index import open_documents
+from indexes.index_vectors import cache_vectors
 from schemas.records import Response
 from tests.conftest import needs_embedder, no_progress
 
@@ -62,7 +63,9 @@ def assistants() -> dict[int, Assistant]:
 def ask(assistants: dict[int, Assistant], tmp_path: Path, jitter: int) -> Ask:
     """Asks questions one after the other, of a person who made some statements; gives the last answer."""
     if jitter not in assistants:
-        folder, embedder = tmp_path / "documents", open_embedder("minilm")
+        folder, opened = tmp_path / "documents", open_embedder("minilm")
+        assert opened is not None
+        embedder = cache_vectors(opened)
         for name, text in DOCUMENTS.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
