@@ -20,6 +20,12 @@ NO_MODELS = ("--model", "none", "--embedder", "none")
 SHADE = "Which plants grow well in pots on a shady balcony?"
 ASKED: dict[str, Any] = {"model": "convagent", "messages": [{"role": "user", "content": SHADE}]}
 
+PLAIN: dict[str, Any] = {
+    "timeout": PATIENCE,
+    "trust_env": False,
+    "verify": False,
+}  # no certificates: reading them costs
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -38,12 +44,11 @@ class Server:
     def open_client(self, **options: Any) -> httpx.Client:
         """A client that follows redirections, with the token."""
         headers = self.key | options.pop("headers", {})
-        defaults = {"follow_redirects": True, "timeout": PATIENCE, "trust_env": False}
-        return httpx.Client(base_url=self.address, headers=headers, **defaults | options)
+        return httpx.Client(base_url=self.address, headers=headers, follow_redirects=True, **PLAIN | options)
 
     def open_stranger(self) -> httpx.Client:
         """A client without the token: another user of the machine, or a browser that is not signed in."""
-        return httpx.Client(base_url=self.address, timeout=PATIENCE, trust_env=False)
+        return httpx.Client(base_url=self.address, **PLAIN)
 
     def connect(self) -> socket.socket:
         """A connection, to be asked byte by byte: a client of good manners would mend what is sent."""

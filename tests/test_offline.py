@@ -39,8 +39,10 @@ def test_index_search_and_answer_stay_here(offline: dict[str, str], tmp_path: Pa
     index, topics = str(tmp_path / "index"), tmp_path / "topics.json"
     first, *_ = json.loads((EXAMPLES / "topics.json").read_text())
     topics.write_text(json.dumps([first | {"turns": first["turns"][:1]}]))
+    passages = tmp_path / "passages.jsonl"
+    passages.write_text("\n".join((EXAMPLES / "passages.jsonl").read_text().splitlines()[:20]))
     for arguments in (
-        ("index", "build", str(EXAMPLES / "passages.jsonl"), "-o", index),
+        ("index", "build", str(passages), "-o", index),
         ("search", index, "plants that cats may eat"),
         ("answer", str(topics), "-i", index, "-m", "none", "-o", str(tmp_path / "run.json")),
         ("validate", str(tmp_path / "run.json"), "-t", str(topics)),
