@@ -239,7 +239,7 @@ def test_sources_near_and_beside_and_a_statement_that_counts(
     with serving(example_index.directory, tmp_path / "data", *arguments) as server:
         page = Page(browser, server.address)
         page.enter(server)
-        page.ask(SHADE)
+        page.ask("How long does sourdough bread keep?")
         fold = page.all("#latest .nearby")[0]
         assert fold.text == "Also nearby"
         fold.find_element("tag name", "summary").click()
