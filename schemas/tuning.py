@@ -82,8 +82,8 @@ class AnswerTuning:
     doubt_penalty: float = 0.15  # where a heading may be glued to the front
     foreign_penalty: float = 0.0  # where a question in another language than English is not in the quote's
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
-    code_weight: float = 0.6  # of the share of the question's numbers and codes
-    newest_weight: float = 1.0  # against a document that there is a later edition of
+    code_weight: float = 0.3  # of the share of the question's numbers and codes
+    newest_weight: float = 0.2  # against a document that there is a later edition of
     shortlist: int = 20  # sentences whose meaning is compared, where passages are read
     reading_weight: float = 0.03  # of the reader's margin
     least_margin: float = -4.0  # below, one sentence is as far from an answer as another

@@ -25,7 +25,7 @@ from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
 # over few documents refers to, phrases tell better than the encoder that was taught long conversations; and it asks for
-# a fact more often than a turn of iKAT does, so that the reader counts for more (docs/log.md).
+# a fact more often than a turn of iKAT does, so that the reader counts for more, and so do codes and editions.
 BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
     statements=StatementTuning(needed_by_person=1.0, needed_otherwise=1.0),
@@ -37,6 +37,8 @@ BRIEF = Tuning(
         least_margin=-8.0,
         answerable_reading=0.04,
         rank_penalty=0.03,
+        code_weight=0.6,
+        newest_weight=1.0,
         foreign_penalty=0.2,
         nearby_sentences=3,
         own_language=True,
