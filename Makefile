@@ -1,7 +1,7 @@
 # `make demo` shows what convagent does, `make test` proves it, `make check` is what a change must pass.
 PYTHON ?= python3
 VENV ?= .venv
-JOBS ?= $(shell $(PYTHON) -c "import os; print(1 + os.cpu_count())")# test processes: one waits where others compute
+JOBS ?= logical# test processes: one for each processor
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # GCC 12 and 13 make kernels for Intel's AMX that end the process (docs/adr/0004): they are left out of llama.cpp.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from indexes.passage_index import PassageIndex
+from indexes.corpora.corpus import find_corpus
+from indexes.index_builder import build_index
 from tests.conftest import EXAMPLES, begin_cache, needs_embedder, needs_model
 from tests.processes import run
 
@@ -20,6 +21,16 @@ def topics(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """Every third of the bundled passages: each is embedded three times."""
+    lines = (EXAMPLES / "passages.jsonl").read_text().splitlines()[::3]
+    (tmp_path / "passages.jsonl").write_text("\n".join(lines))
+    corpus = find_corpus([tmp_path / "passages.jsonl"])
+    build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
+    return tmp_path / "index"
+
+
 def calls(run_file: Path) -> Iterator[dict[str, object]]:
     for line in run_file.with_name(f"{run_file.stem}.trace.jsonl").read_text().splitlines()[1:]:
         yield from (call for call in json.loads(line)["calls"] if call["verb"] != "search")
@@ -27,10 +38,10 @@ def calls(run_file: Path) -> Iterator[dict[str, object]]:
 
 @needs_model
 @needs_embedder
-def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, example_index: PassageIndex) -> None:
+def test_runs_have_the_same_bytes(topics: Path, tmp_path: Path, index: Path) -> None:
     def answered(name: str, cache: str, *flags: str) -> Path:
         output = tmp_path / f"{name}.json"
-        call = ("answer", topics, "-i", example_index.directory, "-o", output, "-k", "10", "--query", "context,hyde")
+        call = ("answer", topics, "-i", index, "-o", output, "-k", "10", "--query", "context,hyde")
         result = run(*call, *flags, CONVAGENT_CACHE=str(begin_cache(tmp_path / cache)))
         assert result.returncode == 0, result.stderr
         return output
