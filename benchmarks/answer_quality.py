@@ -24,8 +24,8 @@ from agent.models.protocol import LanguageModel
 from agent.models.registry import open_embedder, open_model
 from agent.tracks.registry import load_edition
 from agent.tracks.topic_files import read_topics
+from agent.turn.answerability import nearest_cosine
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
-from agent.turn.quote_ranking import nearest_cosine
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex

@@ -10,7 +10,7 @@ from agent.models import learned
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
 from agent.models.embedding.llama_cpp import LlamaCppEmbedder
 from agent.models.embedding.minilm import DIGESTS, find_bundled_weights
-from agent.models.embedding.taught import open_query_encoder
+from agent.models.embedding.query_encoder_and_reader import open_query_encoder
 from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_embedder, open_model
 from agent.turn.extractive_answer import LengthLimit, extract_answer
@@ -92,7 +92,7 @@ def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monke
 def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights, damaged = find_bundled_weights(), tmp_path / "damaged.safetensors"
     damaged.write_bytes(learned.QUERY_ENCODER.read_bytes()[:5000])
-    monkeypatch.setattr("agent.models.embedding.taught.QUERY_ENCODER", damaged)
+    monkeypatch.setattr("agent.models.embedding.query_encoder_and_reader.QUERY_ENCODER", damaged)
     with pytest.raises(InvalidInputError, match="is damaged"):
         open_query_encoder(weights, hash_file(weights), 1)
     damaged.unlink()
@@ -133,7 +133,7 @@ def test_a_reader_that_cannot_be_opened_is_said_once_and_the_rest_answers(
     damaged.write_bytes(learned.READER.read_bytes()[:5000])
     for path in (damaged, tmp_path / "absent.safetensors"):
         caplog.clear()
-        monkeypatch.setattr("agent.models.embedding.taught.READER", path)
+        monkeypatch.setattr("agent.models.embedding.query_encoder_and_reader.READER", path)
         embedder = open_embedder("minilm")
         assert isinstance(embedder, LlamaCppEmbedder)
         assert embedder.read is not None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
 from agent.models.embedding.minilm import NAME, find_bundled_weights
-from agent.models.embedding.taught import A, B
+from agent.models.embedding.query_encoder_and_reader import A, B
 from training.loop import pad
 
 WIDTH = 384  # numbers in a state

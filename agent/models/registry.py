@@ -137,7 +137,7 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     from agent.models.bundled import open_from_cache
     from agent.models.embedding.llama_cpp import open_gguf
     from agent.models.embedding.minilm import convert_to_gguf
-    from agent.models.embedding.taught import open_query_encoder, open_reader
+    from agent.models.embedding.query_encoder_and_reader import open_query_encoder, open_reader
     from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
 
     embedder = open_from_cache(

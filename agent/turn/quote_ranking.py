@@ -11,13 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.turn.foreign_words import COMPOUNDING, find_compounds, has_foreign_words
+from agent.turn.answerability import is_answerable, lead_and_utterance, nearest_cosine, score_surety
 from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote, Reading
 from agent.turn.reading import read_quotes
 from indexes.ranking.in_memory_bm25 import score_by_bm25
-from indexes.ranking.vectors import Embed, Embedder, Vectors, combine_vectors
+from indexes.ranking.vectors import Embed, Embedder, combine_vectors
 from indexes.text.analysis import ENGLISH
+from indexes.text.compounds import COMPOUNDING, find_compounds
 from indexes.text.languages import WeightedText, find_question_language
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
@@ -36,12 +37,11 @@ def rank_quotes(
     answer, language = tuning.answer, _find_foreign_language(quotes, query.utterance)
     if embedder is None:
         judged, rank_penalty = _score_by_words(quotes, query, selected_statements), answer.rank_penalty_words
-        answerable = any(quote.score for quote in judged)
+        surety = None
     else:
         judged, surety = judge_quotes(quotes, query, embedder, tuning)
-        answerable, rank_penalty = surety >= answer.answerable_cosine, answer.rank_penalty
-    if any(quote.language == language for quote in quotes):
-        answerable = has_foreign_words(quotes, query, language)
+        rank_penalty = answer.rank_penalty
+    answerable = is_answerable(judged, surety, query, language, answer)
     scored = [
         replace(
             quote,
@@ -72,7 +72,7 @@ def judge_quotes(
         judged.sort(key=lambda quote: answer.rank_penalty * quote.rank - quote.score)
         judged = judged[: answer.shortlist]
     cosines, nearest = _compare_meaning(judged, query, embedder.embed, tuning.query.lead_characters)
-    surety = nearest + answer.answerable_reading * max(quote.reading.margin for quote in judged)
+    surety = score_surety(nearest, judged, answer)
     return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
 
 
@@ -93,15 +93,6 @@ def _compare_meaning(
     question = combine_vectors(embed, question_parts(query, lead_characters))
     cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
     return cosines, max(nearest_cosine(plain, query, embed, lead_characters), *cosines)
-
-
-def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
-    """How near the nearest of some quotes is to what the conversation is about at this turn.
-
-    The question counts with less weight on the bare words of the utterance, which may be "And why?".
-    """
-    lead = _lead_and_utterance(query, lead_characters)
-    return float((quotes @ combine_vectors(embed, [(query.standalone, 1.0), (lead, 2.0)])).max())
 
 
 def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:
@@ -171,8 +162,4 @@ def _score_by_words(
 
 def question_parts(query: Query, lead_characters: int) -> list[WeightedText]:
     """What an answer should say: the utterance and its rewrite, and what it follows."""
-    return [(query.utterance, 1.0), (query.standalone, 1.0), (_lead_and_utterance(query, lead_characters), 0.5)]
-
-
-def _lead_and_utterance(query: Query, lead_characters: int) -> str:
-    return f"{query.reply_lead(lead_characters)} {query.utterance}".strip()
+    return [(query.utterance, 1.0), (query.standalone, 1.0), (lead_and_utterance(query, lead_characters), 0.5)]

@@ -1,26 +1,52 @@
-"""Whether passages in another language than English answer a question in it, by the words that they share.
+"""Whether any of some quotes answers the question, or it is to be said that none does: the abstention.
 
-The embedded model and the reader know English alone. In languages that make one word of several, a part of a word
-counts, too: "Jahrespacht", "Pacht".
+By meaning and by reading, in English; in another language by the words that question and quotes share, since the
+embedded model and the reader know English alone.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from agent.turn.question_words import stem_words
 from agent.turn.quotes import Quote
+from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import load_stop_words, separate_pairs
+from indexes.text.compounds import COMPOUNDING, MIN_PIECE, has_part_in_common, is_made_of
 from schemas.records import Query
+from schemas.tuning import AnswerTuning
 
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
 FOREIGN_SHARE = 0.35  # of a question's words, from which a quote may answer it
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
-COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
-MIN_PART = 5  # letters of a part that stands alone: shorter ones begin and end too many words
-MIN_PIECE = 4  # of one where another part of the word is found as well: "Honigglas", "Honig", "Glas"
-MAX_LINK = 2  # letters between two parts: "Heizung-s-wartung"
 _WORD = re.compile(r"[^\W\d_]+")
+
+
+def is_answerable(
+    judged: Sequence[Quote], surety: float | None, query: Query, language: str, tuning: AnswerTuning
+) -> bool:
+    """By how surely one answers (None: by words alone); in another `language` than English, by its words."""
+    if any(quote.language == language for quote in judged):
+        return has_foreign_words(judged, query, language)
+    return any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
+
+
+def score_surety(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:
+    """How surely any quote answers, by the nearest cosine and by the best margin: the higher, the surer."""
+    return nearest + tuning.answerable_reading * max(quote.reading.margin for quote in quotes)
+
+
+def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
+    """How near the nearest of some quotes is to what the conversation is about at this turn.
+
+    The question counts with less weight on the bare words of the utterance, which may be "And why?".
+    """
+    lead = lead_and_utterance(query, lead_characters)
+    return float((quotes @ combine_vectors(embed, [(query.standalone, 1.0), (lead, 2.0)])).max())
+
+
+def lead_and_utterance(query: Query, lead_characters: int) -> str:
+    return f"{query.reply_lead(lead_characters)} {query.utterance}".strip()
 
 
 def has_foreign_words(quotes: Sequence[Quote], query: Query, language: str) -> bool:
@@ -62,32 +88,3 @@ def _list_content_words(question: str, language: str) -> tuple[str, ...]:
     bare = [word.strip("?¿!¡.,;:«»„“”\"'()") for word in words]
     stop_words = load_stop_words(language) if language else frozenset[str]()
     return tuple(dict.fromkeys(word for word in bare if word not in stop_words and not HIRAGANA.fullmatch(word)))
-
-
-def find_compounds(wanted: Iterable[str], held: frozenset[str]) -> frozenset[str]:
-    """Those of some words that others have as a part, or that are made of others."""
-    return frozenset(word for word in wanted if has_part_in_common(word, held) or is_made_of(word, held))
-
-
-def has_part_in_common(word: str, others: Iterable[str]) -> bool:
-    """Whether a word has another as a part or is a part of it; or has its end as their beginning, or the other way."""
-    return any(_have_part(word, other) or _have_part(other, word) or _join(word, other) for other in others)
-
-
-def is_made_of(word: str, others: Iterable[str]) -> bool:
-    """Whether a word is two others, with hardly a letter between them."""
-    known = [other for other in others if MIN_PIECE <= len(other) < len(word)]
-    begins = [len(other) for other in known if word.startswith(other)]
-    ends = [len(other) for other in known if word.endswith(other)]
-    return any(0 <= len(word) - begin - end <= MAX_LINK for begin in begins for end in ends)
-
-
-def _have_part(whole: str, part: str) -> bool:
-    return len(part) >= MIN_PART and len(whole) > len(part) + 1 and (whole.startswith(part) or whole.endswith(part))
-
-
-def _join(one: str, other: str) -> bool:
-    """Whether one ends as the other begins: "Schrebergarten", "Gartenordnung"."""
-    longest = min(len(one), len(other)) - 1
-    sizes = range(MIN_PART + 1, longest + 1)
-    return any(one[-size:] == other[:size] or other[-size:] == one[:size] for size in sizes)
