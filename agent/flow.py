@@ -13,7 +13,6 @@ from types import MappingProxyType
 import prompts
 from agent.models.no_model import NoModel
 from agent.models.protocol import Conversation, LanguageModel, ignore_call
-from agent.turn.answer_writing import ResponseListener, Writer
 from agent.turn.clarification import complete_utterance
 from agent.turn.interface_sentences import strip_not_found
 from agent.turn.query_rewriting import rewrite_query
@@ -22,6 +21,7 @@ from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.review import is_harmless, review_passages
 from agent.turn.statement_selection import select_statements
 from agent.turn.whole_answer import answer_from_whole_documents, write_whole_answer
+from agent.turn.writing.checked_answer import ResponseListener, Writer
 from indexes.documents.collection import WholeDocuments
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ModelError

@@ -27,10 +27,11 @@ import msgspec
 from agent.evaluation.scores import ranking_measures
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_embedder, open_model
-from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.responses import generate_responses
 from benchmarks.answerability import area_under_curve, judge_passages, share_told
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder

@@ -10,9 +10,10 @@ from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.runs.evidence import PassageTexts
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
-from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.interface_sentences import NOT_FOUND
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.responses import generate_responses
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.text.sentences import split_sentences

@@ -15,9 +15,10 @@ from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
 from agent.tracks.oddities import Oddities
 from agent.tracks.run_files import read_run
-from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.attribution import why_unsupported
 from agent.turn.interface_sentences import NOT_FOUND
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.responses import generate_responses
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from schemas.records import Message, Passage, Plan, Query

@@ -16,9 +16,10 @@ from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.tracks.topic_files import read_topics
-from agent.turn.answer_writing import Writer, write_response
 from agent.turn.extractive_answer import LengthLimit
 from agent.turn.retrieval import Searcher
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.large_model import write_response
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever
 from schemas.errors import (

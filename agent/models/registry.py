@@ -72,12 +72,12 @@ def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:
     """What opens the GGUF of that name, downloaded if it is on the hub, and what decides its replies beside weights
     and prompt. Errors: those of `open_model`."""
     stop_spinning_threads()
-    from agent.models.bundled import ADAPTERS, find_bundled_gguf, open_from_cache, requantise
+    from agent.models.bundled import find_adapters, find_bundled_gguf, open_from_cache, requantise
     from agent.models.learned import REWRITER_BASE
     from agent.models.local.llama_cpp import decoding_settings, open_gguf
 
     if name == "smollm2":
-        adapters, shown_name, digest = ADAPTERS, name, REWRITER_BASE
+        adapters, shown_name, digest = find_adapters(), name, REWRITER_BASE
         find_file: Callable[..., Path] = partial(requantise, find_bundled_gguf(), digest)
     else:
         path, shown_name = find_gguf_file(name, "model", MODEL_CHOICES)

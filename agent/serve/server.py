@@ -30,9 +30,9 @@ from agent.serve.rendering import HERE
 from agent.serve.request_guard import RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.users import Access, find_own_token, hash_token, make_token
-from agent.serve.v1.conversations import Conversations
 from agent.serve.v1.embeddings import Embeddings
 from agent.serve.v1.requests import RequestError, respond_to_error
+from agent.serve.v1.streamed_replies import Conversations
 from agent.terminal.reports import report_server_start
 from indexes.storage.directories import find_data_directory
 from indexes.text.languages import find_question_language

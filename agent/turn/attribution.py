@@ -5,8 +5,8 @@ commas and the like) is an excerpt of one sentence of the passage: its words in 
 negated where the passage negates them. That is strict: the same thing said in other words is not supported. Neither the
 likelihood of a 135M model nor the cosine of MiniLM tells a paraphrase from a sentence in which one word was changed
 (docs/log.md), and a sentence that is wrongly taken for unsupported is replaced by the passage's own
-(`agent/turn/answer_writing.py`), while one that is wrongly taken for supported misleads. What a model writes must keep
-conditions and hedges besides (`why_misstated`). `tests/support_pairs.jsonl` has cases of every kind.
+(`agent/turn/writing/large_model.py`), while one that is wrongly taken for supported misleads. What a model writes must
+keep conditions and hedges besides (`why_misstated`). `tests/support_pairs.jsonl` has cases of every kind.
 """
 
 import re

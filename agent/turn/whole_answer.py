@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from agent.models.protocol import Conversation
-from agent.turn.answer_writing import Writer, is_writer, write_response
 from agent.turn.attribution import supporting_ids
 from agent.turn.clarification import ask_which
 from agent.turn.extractive_answer import LengthLimit
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.table import find_tables
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.large_model import is_writer, write_response
 from indexes.documents.collection import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set

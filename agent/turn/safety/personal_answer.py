@@ -8,13 +8,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent.models.protocol import Conversation
-from agent.turn.answer_writing import Writer, generate_responses
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences, say_why
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes, truncate_words
 from agent.turn.safety.review import LeftOut, Review, is_of
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.responses import generate_responses
 from indexes.documents.chunking import end_with_full_stop
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ENGLISH
@@ -57,10 +58,10 @@ def answer_for_person(
 ) -> PersonalAnswer:
     """What `generate_responses` makes of the passages that are left, with what the person has to be told first.
 
-    Where there may be such a thing, nothing is shown before the whole is there.
+    Where there may be such a thing, sentences are quoted, and nothing is shown before the whole is there.
     """
     has_to_heed = bool(review.left_out or review.warnings or review.noted)
-    writer = replace(writer, show=None) if has_to_heed else writer
+    writer = replace(writer, show=None, quotes=True) if has_to_heed else writer
     responses = generate_responses(query, conversation, selected_statements, review.kept, writer, embedder, plan)
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)

@@ -9,41 +9,29 @@ was shown stays in the answer.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
 import prompts
+from agent.models.bundled import WRITER
 from agent.models.protocol import Conversation, LanguageModel, Task, read_whole_items
 from agent.turn.attribution import supporting_ids, why_misstated
 from agent.turn.extractive_answer import (
     LengthLimit,
-    choose_own_sentences,
-    extract_answer,
     nearest_sentence,
-    says_not_found,
 )
 from agent.turn.quotes import end_sentence
+from agent.turn.writing.checked_answer import CheckedAnswer, Writer
 from indexes.ranking.vectors import Embedder
-from indexes.text.response_length import leading_within_limit
 from schemas.errors import ModelError, ModelReplyError
-from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
+from schemas.records import Passage, Plan, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning
 
-ResponseListener = Callable[[Response], None]
 CORRECTION_TOKENS = 160  # of one sentence with its citations
 log = logging.getLogger("convagent")
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A model that may write the answer, and who is shown what of it is certain while it writes."""
-
-    llm: LanguageModel
-    show: ResponseListener | None = None  # is handed the answer so far, each time that another sentence was checked
-    step: Literal["write", "summarise"] = "write"  # whose prompt asks for the answer
 
 
 class DraftSentence(Struct):
@@ -57,32 +45,6 @@ class DraftAnswer(Struct):
     """An answer as a model writes it; the empty one is that of no model."""
 
     sentences: list[DraftSentence] = []
-
-
-@dataclass(slots=True)
-class _Answer:
-    """An answer that grows by checked sentences, each once, up to its length."""
-
-    tokens: int
-    show: ResponseListener | None
-    sentences: list[Sentence] = field(default_factory=list)
-    is_full: bool = False
-
-    def add(self, sentence: Sentence) -> bool:
-        """Whether the answer has the sentence now: one without a passage that supports it never enters."""
-        if not sentence.passage_ids or self.is_full or sentence in self.sentences:
-            return sentence in self.sentences
-        longer = [*self.sentences, sentence]
-        self.is_full = len(leading_within_limit((each.text for each in longer), self.tokens)) < len(longer)
-        if not self.is_full:
-            self.sentences = longer
-            if self.show:
-                self.show(self.response)
-        return not self.is_full
-
-    @property
-    def response(self) -> Response:
-        return Response(tuple(self.sentences))
 
 
 def write_response(
@@ -102,7 +64,7 @@ def write_response(
     recent = conversation.messages[-plan.tuning.answer.recent_messages :]  # older exchanges give way to passages
     shown, task = _build_writing_task(replace(conversation, messages=recent), statements, passages, writer, limit)
     numbered = {str(n): passage for n, passage in enumerate(shown, start=1)}
-    answer = _Answer(limit.tokens, writer.show)
+    answer = CheckedAnswer(limit.tokens, writer.show)
     on_text = _show_as_checked(answer, numbered) if writer.show else None
     try:
         draft = writer.llm.ask(conversation, task, draft_schema(tuple(numbered)), on_text)
@@ -130,7 +92,7 @@ def _build_writing_task(
     return passages[:count], task
 
 
-def _show_as_checked(answer: _Answer, numbered: Mapping[str, Passage]) -> Callable[[str], None]:
+def _show_as_checked(answer: CheckedAnswer, numbered: Mapping[str, Passage]) -> Callable[[str], None]:
     """A listener to the draft: its sentences join the answer up to the first that has to be asked for again."""
     schema = _sentence_schema(tuple(numbered))
     known = 0
@@ -217,44 +179,7 @@ def _sentence_schema(numbers: tuple[str, ...]) -> type[DraftSentence]:
     return cast("type[DraftSentence]", msgspec.defstruct("DraftSentence", [("text", text), ("passages", cited)]))
 
 
-def generate_responses(
-    query: Query,
-    conversation: Conversation,
-    selected_statements: Sequence[ScoredStatement],
-    passages: Sequence[Passage],
-    writer: Writer,
-    embedder: Embedder | None,
-    plan: Plan,
-) -> tuple[Response, ...]:
-    """The wanted number of answers, best first, each as long as the plan allows.
-
-    They cite only `passages`. A further answer is built from passages that none before it cites. Where no passage has
-    an answer, the only response says so, also where there is no passage.
-    """
-    if not plan.parts.answer:
-        return ()
-    limit = LengthLimit(plan.words, plan.response_tokens)
-    responses: list[Response] = []
-    not_found = Response(())
-    left = list(passages)
-    while left and len(responses) < plan.responses:
-        shown = left[: plan.context_passages]
-        response = Response(())
-        if is_writer(writer.llm, plan):
-            response = write_response(conversation, selected_statements, shown, writer, embedder, limit, plan)
-        if not response.sentences:
-            response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
-        if response.used and not says_not_found(response):
-            responses.append(response)
-            left = [passage for passage in left if passage.id not in response.used]
-        else:
-            not_found = not_found if not_found.sentences else response
-            left = left[len(shown) :]
-    if not (responses or not_found.used):  # not even anything that comes near
-        not_found = Response((Sentence(choose_own_sentences(query, plan.tuning.answer).nothing, ()),))
-    return tuple(responses) or (not_found,)
-
-
 def is_writer(llm: LanguageModel, plan: Plan) -> bool:
-    """Whether the model writes the answer itself; else sentences of the passages are chosen."""
-    return llm.generates_text and (plan.answer == "write" or (plan.answer == "auto" and llm.writes_answers))
+    """Whether the model is one that writes freely, and may; or was not taught and is told to."""
+    may = plan.answer != "extract" and llm.writes_answers
+    return llm.generates_text and (may or (plan.answer == "write" and WRITER not in llm.adapters))

@@ -1,0 +1,47 @@
+"""An answer that grows sentence by sentence, each checked before anybody is shown it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent.models.protocol import LanguageModel
+from indexes.text.response_length import leading_within_limit
+from schemas.records import Response, Sentence
+
+ResponseListener = Callable[[Response], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A model that may write the answer, and who is shown what of it is certain while it writes."""
+
+    llm: LanguageModel
+    show: ResponseListener | None = None  # is handed the answer so far, each time that another sentence was checked
+    step: Literal["write", "summarise"] = "write"  # whose prompt asks for the answer
+    quotes: bool = False  # whether sentences must stay as they stand: where something has to be heeded
+
+
+@dataclass(slots=True)
+class CheckedAnswer:
+    """An answer that grows by checked sentences, each once, up to its length."""
+
+    tokens: int
+    show: ResponseListener | None
+    sentences: list[Sentence] = field(default_factory=list)
+    is_full: bool = False
+
+    def add(self, sentence: Sentence) -> bool:
+        """Whether the answer has the sentence now: one without a passage that supports it never enters."""
+        if not sentence.passage_ids or self.is_full or sentence in self.sentences:
+            return sentence in self.sentences
+        longer = [*self.sentences, sentence]
+        self.is_full = len(leading_within_limit((each.text for each in longer), self.tokens)) < len(longer)
+        if not self.is_full:
+            self.sentences = longer
+            if self.show:
+                self.show(self.response)
+        return not self.is_full
+
+    @property
+    def response(self) -> Response:
+        return Response(tuple(self.sentences))

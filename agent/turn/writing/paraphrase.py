@@ -1,0 +1,67 @@
+"""Whether some sentences mean what another one says in nearly their words.
+
+It may leave out, join, and put what opens a sentence at its end; words of its own must be known otherwise: from the
+question, what is known of the person, or the headings. Numbers, names, negations, conditions and hedges are kept.
+`benchmarks/support_check.py` measures it.
+"""
+
+import re
+from collections.abc import Sequence
+
+from agent.turn.attribution import CONDITIONS, HEDGES, NEGATIONS, PARTS, content_words, is_subsequence, tokenize
+from agent.turn.question_words import find_names
+
+MOST_OWN = 0.5  # of the words of a sentence that are known otherwise
+USED = 0.5  # of the words of a clause: then it is said
+SAYS_NOTHING = {"1", "yes", "cost"}  # stems: "one of them", "yes, ...", what is said of a price
+WEAK = {"when", "where", "whenever"}
+_OPENING = re.compile(
+    r"((?:in|on|at|from|by|during|around|between|before|after|until|for|with)\b[^,]+?)\s*,\s*(.+)", re.I
+)
+
+
+def why_not_meant(written: str, sources: Sequence[str], known: str) -> str:
+    """Why some sentences do not mean what is written, in words for a person; empty where they do."""
+    said, held = _stems(written), set(_stems(" . ".join(sources)))
+    own = [stem for stem in said if stem not in held | SAYS_NOTHING]
+    if odd := [stem for stem in own if stem not in set(_stems(known))]:
+        return f"no sentence says {', '.join(odd)}"
+    if not said or len(own) > MOST_OWN * len(said):
+        return "it says nothing of them"
+    turned = (_find_out_of_order(written, source) for source in sources)
+    return next(filter(None, turned), "") or _find_lost(written, sources)
+
+
+def _stems(text: str) -> list[str]:
+    return [word.stem for word in content_words(text)]
+
+
+def _find_out_of_order(written: str, source: str) -> str:
+    """The names, or the numbers, that both have, where their order differs."""
+    names = find_names(written) | find_names(source)
+    opened = _OPENING.fullmatch(source)
+    said, held, moved = map(_stems, (written, source, f"{opened[2]} {opened[1]}" if opened else source))
+    for kind in (names, {stem for stem in said if stem[0].isdigit()}):
+        common = [stem for stem in dict.fromkeys(said) if stem in kind and stem in held]
+        if not (is_subsequence(common, held) or is_subsequence(common, moved)):
+            return f"only the sentence has {', '.join(common)} in this order"
+    return ""
+
+
+def _find_lost(written: str, sources: Sequence[str]) -> str:
+    """What makes less of a clause that is said, or denies it, and stands in one of the two alone."""
+    said, tokens, denied = set(_stems(written)), tokenize(written), 0
+    for source in sources:
+        clauses = [(clause, set(_stems(clause))) for clause in PARTS.split(source)]
+        used = [clause for clause, stems in clauses if stems and len(said & stems) >= USED * len(stems)]
+        kept = [token for clause in used for token in tokenize(clause)]
+        lost = set(kept) & HEDGES | set(tokenize(source) if used else ()) & CONDITIONS - WEAK
+        if left_out := sorted(lost - set(tokens)):
+            return f"it leaves out {left_out[0]!r}"
+        denied += _count_negations(kept)
+    own = _count_negations(tokens)
+    return "" if own == denied else f"only {'it' if own > denied else 'the sentence'} denies it"
+
+
+def _count_negations(tokens: Sequence[str]) -> int:
+    return sum(token in NEGATIONS or token.endswith("n't") for token in tokens)

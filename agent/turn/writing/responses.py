@@ -1,0 +1,54 @@
+"""The responses of a turn: written by the model where it can, of sentences that the passages hold where it cannot."""
+
+from collections.abc import Sequence
+
+from agent.models.protocol import Conversation
+from agent.turn.extractive_answer import LengthLimit, choose_own_sentences, extract_answer, says_not_found
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.large_model import is_writer, write_response
+from agent.turn.writing.small_model import is_taught, write_reply
+from indexes.ranking.vectors import Embedder
+from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
+
+READ = 133  # per cent of the words of an answer that are read by the model which was taught to write it
+
+
+def generate_responses(
+    query: Query,
+    conversation: Conversation,
+    selected_statements: Sequence[ScoredStatement],
+    passages: Sequence[Passage],
+    writer: Writer,
+    embedder: Embedder | None,
+    plan: Plan,
+) -> tuple[Response, ...]:
+    """The wanted number of answers, best first, each as long as the plan allows.
+
+    They cite only `passages`. A further answer is built from passages that none before it cites. Where no passage has
+    an answer, the only response says so, also where there is no passage.
+    """
+    if not plan.parts.answer:
+        return ()
+    limit, taught = LengthLimit(plan.words, plan.response_tokens), is_taught(writer, plan)
+    to_quote = LengthLimit(plan.words * READ // 100, plan.response_tokens) if taught else limit
+    responses: list[Response] = []
+    not_found = Response(())
+    left = list(passages)
+    while left and len(responses) < plan.responses:
+        shown = left[: plan.context_passages]
+        response = Response(())
+        if is_writer(writer.llm, plan):
+            response = write_response(conversation, selected_statements, shown, writer, embedder, limit, plan)
+        if not response.sentences:
+            response = extract_answer(query, selected_statements, shown, embedder, to_quote, plan.tuning)
+            if taught and not says_not_found(response):
+                response = write_reply(query, selected_statements, response, shown, writer, plan)
+        if response.used and not says_not_found(response):
+            responses.append(response)
+            left = [passage for passage in left if passage.id not in response.used]
+        else:
+            not_found = not_found if not_found.sentences else response
+            left = left[len(shown) :]
+    if not (responses or not_found.used):  # not even anything that comes near
+        not_found = Response((Sentence(choose_own_sentences(query, plan.tuning.answer).nothing, ()),))
+    return tuple(responses) or (not_found,)
