@@ -22,7 +22,7 @@ REPLIES = Path(__file__).parent.parent / "training" / "written_replies.jsonl"
 NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}")
 DENIED = re.compile(r"\b(?:not|no|never|without) |(?<=can)not\b")
 VERB = re.compile(r"\b(?:is|are|was|were|can|may|will|has|have|must|should)\b")
-HEDGE = re.compile(r"\b(?:only|about|around|usually|may|some|often|at least|mostly|almost) ")
+HEDGE = re.compile(r"\b(?:(?:about|around)(?= \d)|only|usually|may|some|often|at least|mostly|almost) ")
 OPPOSITES = """more less before after first last higher lower until from over under all some largest smallest best worst
 hot cold open closed left right winter summer north south won lost earlier later morning evening with without weeks days
 month year minimum maximum""".split()  # noqa: SIM905

@@ -6,15 +6,34 @@ question, what is known of the person, or the headings. Numbers, names, negation
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from agent.turn.attribution import CONDITIONS, HEDGES, NEGATIONS, PARTS, content_words, is_subsequence, tokenize
+from agent.turn.attribution import (
+    CONDITIONS,
+    HEDGES,
+    NEGATIONS,
+    PARTS,
+    content_words,
+    is_excerpt,
+    is_subsequence,
+    tokenize,
+)
 from agent.turn.question_words import find_names
 
 MOST_OWN = 0.5  # of the words of a sentence that are known otherwise
 USED = 0.5  # of the words of a clause: then it is said
-SAYS_NOTHING = {"1", "yes", "cost"}  # stems: "one of them", "yes, ...", what is said of a price
-WEAK = {"when", "where", "whenever"}
+SAYS_NOTHING = {
+    "1",
+    "yes",
+    "cost",
+    "take",
+    "call",
+    "includ",
+    "mean",
+}  # stems: "one of", "yes, ...", "costs" of "Rent: 9 EUR"
+WEAK = {"when", "where", "whenever"}  # of the conditions
+BEFORE_NUMBERS = {"about", "around"}
+_ANSWER = re.compile(r"(?:yes|no)[,:]\s+", re.I)
 _OPENING = re.compile(
     r"((?:in|on|at|from|by|during|around|between|before|after|until|for|with)\b[^,]+?)\s*,\s*(.+)", re.I
 )
@@ -22,6 +41,9 @@ _OPENING = re.compile(
 
 def why_not_meant(written: str, sources: Sequence[str], known: str) -> str:
     """Why some sentences do not mean what is written, in words for a person; empty where they do."""
+    written = _ANSWER.sub("", written)
+    if any(is_excerpt(written, source) for source in sources):
+        return ""
     said, held = _stems(written), set(_stems(" . ".join(sources)))
     own = [stem for stem in said if stem not in held | SAYS_NOTHING]
     if odd := [stem for stem in own if stem not in set(_stems(known))]:
@@ -38,7 +60,7 @@ def _stems(text: str) -> list[str]:
 
 def _find_out_of_order(written: str, source: str) -> str:
     """The names, or the numbers, that both have, where their order differs."""
-    names = find_names(written) | find_names(source)
+    names = find_names(f"x {written}") & find_names(f"x {source}")
     opened = _OPENING.fullmatch(source)
     said, held, moved = map(_stems, (written, source, f"{opened[2]} {opened[1]}" if opened else source))
     for kind in (names, {stem for stem in said if stem[0].isdigit()}):
@@ -53,14 +75,21 @@ def _find_lost(written: str, sources: Sequence[str]) -> str:
     said, tokens, denied = set(_stems(written)), tokenize(written), 0
     for source in sources:
         clauses = [(clause, set(_stems(clause))) for clause in PARTS.split(source)]
-        used = [clause for clause, stems in clauses if stems and len(said & stems) >= USED * len(stems)]
+        used = [clause for clause, stems in clauses if len(said & stems) >= USED * len(stems)]
         kept = [token for clause in used for token in tokenize(clause)]
-        lost = set(kept) & HEDGES | set(tokenize(source) if used else ()) & CONDITIONS - WEAK
+        lost = set(_find_hedges(kept)) | set(tokenize(source) if used else ()) & CONDITIONS - WEAK
         if left_out := sorted(lost - set(tokens)):
             return f"it leaves out {left_out[0]!r}"
         denied += _count_negations(kept)
     own = _count_negations(tokens)
     return "" if own == denied else f"only {'it' if own > denied else 'the sentence'} denies it"
+
+
+def _find_hedges(tokens: Sequence[str]) -> Iterator[str]:
+    """Those of "about" and "around" that stand before a number, and all others."""
+    for token, following in zip(tokens, [*tokens, ""][1:], strict=True):
+        if token in HEDGES and (token not in BEFORE_NUMBERS or following[:1].isdigit()):
+            yield token
 
 
 def _count_negations(tokens: Sequence[str]) -> int:
