@@ -8,12 +8,14 @@ that these do not support gives way to them (`paraphrase.py`).
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from agent.models.bundled import WRITER
 from agent.models.protocol import Conversation, Task
 from agent.turn.quotes import Quote, end_sentence, find_quotes
 from agent.turn.writing.checked_answer import CheckedAnswer, Writer
 from agent.turn.writing.paraphrase import why_not_meant
+from indexes.text.analysis import extract_stems
 from schemas.records import Message, Passage, Plan, Query, Response, ScoredStatement, Sentence
 
 MAX_REPLY_TOKENS = 200
@@ -66,24 +68,30 @@ def write_reply(
     writer: Writer,
     plan: Plan,
 ) -> Response:
-    """A quoted answer in the model's words; the quoted one where nothing of what it writes stands."""
-    sources = _name_sources(quoted, passages, plan)
-    answer = CheckedAnswer(plan.response_tokens, writer.show)
+    """A quoted answer in the model's words; the quoted one where nothing of what it writes stands.
 
-    def read(text: str) -> None:
-        for written, numbers in read_written(text)[len(read_so_far) :]:
-            read_so_far.append(written)
-            for sentence in _check(written, numbers, sources, query.standalone):
-                answer.add(sentence)
+    What the reader is sure of leads, whoever writes.
+    """
+    sources, told = _name_sources(quoted, passages, plan), [scored.statement.text for scored in statements]
+    known = " . ".join((query.standalone, *told))
+    answer, sure, taken = CheckedAnswer(plan.response_tokens, writer.show), set(extract_stems(quoted.direct)), 0
 
-    read_so_far: list[str] = []
-    known = [scored.statement.text for scored in statements]
-    prompted = Conversation(
-        "",
-        (Message("user", compose_writer_prompt(query.standalone, known, sources, min(len(sources), MAX_SENTENCES))),),
-    )
+    def take(text: str, *, is_whole: bool = True) -> None:
+        nonlocal taken
+        written = read_written(text)
+        if not is_whole and text.rstrip().endswith("]"):
+            written.pop()  # more numbers may follow
+        for sentence in written[taken:]:
+            for checked in _check(*sentence, sources, known):
+                if not (answer.sentences or sure <= set(extract_stems(checked.text))):
+                    answer.add(quoted.sentences[0])
+                answer.add(checked)
+        taken = max(taken, len(written))
+
+    prompt = compose_writer_prompt(query.standalone, told, sources, min(len(sources), MAX_SENTENCES))
     task = Task("write", max_tokens=MAX_REPLY_TOKENS, adapter=WRITER)
-    read(writer.llm.ask(prompted, task, str, read if writer.show else None))
+    prompted = Conversation("", (Message("user", prompt),))
+    take(writer.llm.ask(prompted, task, str, partial(take, is_whole=False) if writer.show else None))
     return replace(quoted, sentences=tuple(answer.sentences)) if answer.sentences else quoted
 
 
@@ -93,10 +101,11 @@ def _name_sources(quoted: Response, passages: Sequence[Passage], plan: Plan) -> 
     return [Source(names.get(each.text, ""), each.text, each.passage_ids) for each in quoted.sentences[:MAX_SOURCES]]
 
 
-def _check(written: str, numbers: Sequence[int], sources: Sequence[Source], question: str) -> Iterator[Sentence]:
+def _check(written: str, numbers: Sequence[int], sources: Sequence[Source], known: str) -> Iterator[Sentence]:
     """The written sentence where those that it cites mean it, else these."""
     cited = [sources[number - 1] for number in numbers if 0 < number <= len(sources)]
-    if cited and not why_not_meant(written, [source.shown for source in cited], question):
+    headed = " . ".join((known, *(source.name for source in cited)))
+    if cited and not why_not_meant(written, [source.text for source in cited], headed):
         yield Sentence(end_sentence(written), tuple(dict.fromkeys(id for each in cited for id in each.passage_ids)))
     else:
         yield from (Sentence(source.text, source.passage_ids) for source in cited)
