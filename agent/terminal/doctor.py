@@ -18,7 +18,7 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from agent.models.bundled import requantised_path
+from agent.models.bundled import ADAPTERS, WRITER, requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
 from agent.models.local.hardware import (
@@ -102,6 +102,7 @@ def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str
     facts.sections["Machine"] = tuple(_describe_machine())
     facts.sections[LANGUAGE] = _describe_model(model, facts.troubles, is_needed=True)
     facts.sections[EMBEDDING] = _describe_model(embedder or "minilm", facts.troubles, is_needed=embedder is not None)
+    facts.sections["A turn"] = tuple(_describe_turn(model))
     facts.sections["Libraries"] = tuple(Fact(name, version(name)) for name in LIBRARIES)
     environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith("CONVAGENT_")}
     chosen = _list_settings(environment, "environment") + _list_settings(settings_file, "convagent.toml")
@@ -119,6 +120,25 @@ def _describe_machine() -> Iterator[Fact]:
     yield Fact("cores", f"{physical_cores()} physical, {logical_cores()} logical that may be used")
     yield Fact("memory", f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB")
     yield Fact("cache", str(cached), "can be written" if is_writable(cached) else "cannot be written")
+
+
+def _describe_turn(model: str) -> Iterator[Fact]:
+    """Who does what in a turn."""
+    if model == "none":
+        who = ("the taught encoder", "words and meaning", "the program", "quoted from the passages")
+    elif model == "smollm2":
+        written = "written by the model of quoted sentences, checked" if ADAPTERS[WRITER].is_file() else "quoted"
+        who = ("the taught encoder", "the model, by likelihood, and meaning", "the program", written)
+    else:
+        who = (
+            "the model, if it is large",
+            "the model, by likelihood, and meaning",
+            "the program",
+            "written if it is large",
+        )
+    about = "of a billion parameters or more" if model not in ("none", "smollm2") else ""
+    jobs = zip(("query rewriting", "statements", "search", "answer"), who, strict=True)
+    return (Fact(job, by, about if "large" in by else "") for job, by in jobs)
 
 
 @cache
