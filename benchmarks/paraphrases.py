@@ -31,12 +31,13 @@ TURNED = {word: OPPOSITES[place ^ 1] for place, word in enumerate(OPPOSITES)}
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A sentence, what it cites, and what is known otherwise."""
+    """A sentence, what it cites, the headings above that, and what was asked."""
 
     kind: str  # "true", or how it was spoilt
     written: str
     sources: tuple[str, ...]
-    known: str
+    headings: str
+    asked: str
 
 
 def read_pairs(path: Path = REPLIES) -> list[Pair]:
@@ -46,8 +47,8 @@ def read_pairs(path: Path = REPLIES) -> list[Pair]:
     for row in rows:
         for text, numbers in read_written(row["reply"]):
             cited = [row["sources"][number - 1] for number in numbers]
-            known = " . ".join([row["question"], *row["person"], *(each["name"] for each in cited)])
-            true.append(Pair("true", text, tuple(each["text"] for each in cited), known))
+            headings, asked = " . ".join(each["name"] for each in cited), " . ".join([row["question"], *row["person"]])
+            true.append(Pair("true", text, tuple(each["text"] for each in cited), headings, asked))
     return [*true, *(spoilt for pair in true for spoilt in _spoil(pair, true, order))]
 
 
@@ -80,7 +81,7 @@ def count_passed(pairs: Sequence[Pair]) -> dict[str, tuple[int, int]]:
     """Of each kind: how many pass the check, of how many."""
     passed = defaultdict[str, list[bool]](list)
     for pair in pairs:
-        passed[pair.kind].append(not why_not_meant(pair.written, pair.sources, pair.known))
+        passed[pair.kind].append(not why_not_meant(pair.written, pair.sources, pair.headings, pair.asked))
     return {kind: (sum(each), len(each)) for kind, each in passed.items()}
 
 

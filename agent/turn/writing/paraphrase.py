@@ -39,14 +39,18 @@ _OPENING = re.compile(
 )
 
 
-def why_not_meant(written: str, sources: Sequence[str], known: str) -> str:
-    """Why some sentences do not mean what is written, in words for a person; empty where they do."""
+def why_not_meant(written: str, sources: Sequence[str], headings: str, asked: str) -> str:
+    """Why some sentences do not mean what is written, in words for a person; empty where they do.
+
+    Other words than theirs may be of the headings above them, or what was asked; names of the headings alone.
+    """
     written = _ANSWER.sub("", written)
     if any(is_excerpt(written, source) for source in sources):
         return ""
     said, held = _stems(written), set(_stems(" . ".join(sources)))
     own = [stem for stem in said if stem not in held | SAYS_NOTHING]
-    if odd := [stem for stem in own if stem not in set(_stems(known))]:
+    known = set(_stems(headings)) | (set(_stems(asked)) - find_names(f"x {written}"))
+    if odd := [stem for stem in own if stem not in known]:
         return f"no sentence says {', '.join(odd)}"
     if not said or len(own) > MOST_OWN * len(said):
         return "it says nothing of them"

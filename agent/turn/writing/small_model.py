@@ -73,7 +73,7 @@ def write_reply(
     What the reader is sure of leads, whoever writes.
     """
     sources, told = _name_sources(quoted, passages, plan), [scored.statement.text for scored in statements]
-    known = " . ".join((query.standalone, *told))
+    asked = " . ".join((query.standalone, *told))
     answer, sure, taken = CheckedAnswer(plan.response_tokens, writer.show), set(extract_stems(quoted.direct)), 0
 
     def take(text: str, *, is_whole: bool = True) -> None:
@@ -82,7 +82,7 @@ def write_reply(
         if not is_whole and text.rstrip().endswith("]"):
             written.pop()  # more numbers may follow
         for sentence in written[taken:]:
-            for checked in _check(*sentence, sources, known):
+            for checked in _check(*sentence, sources, asked):
                 if not (answer.sentences or sure <= set(extract_stems(checked.text))):
                     answer.add(quoted.sentences[0])
                 answer.add(checked)
@@ -101,11 +101,11 @@ def _name_sources(quoted: Response, passages: Sequence[Passage], plan: Plan) -> 
     return [Source(names.get(each.text, ""), each.text, each.passage_ids) for each in quoted.sentences[:MAX_SOURCES]]
 
 
-def _check(written: str, numbers: Sequence[int], sources: Sequence[Source], known: str) -> Iterator[Sentence]:
+def _check(written: str, numbers: Sequence[int], sources: Sequence[Source], asked: str) -> Iterator[Sentence]:
     """The written sentence where those that it cites mean it, else these."""
     cited = [sources[number - 1] for number in numbers if 0 < number <= len(sources)]
-    headed = " . ".join((known, *(source.name for source in cited)))
-    if cited and not why_not_meant(written, [source.text for source in cited], headed):
+    headings = " . ".join(source.name for source in cited)
+    if cited and not why_not_meant(written, [source.text for source in cited], headings, asked):
         yield Sentence(end_sentence(written), tuple(dict.fromkeys(id for each in cited for id in each.passage_ids)))
     else:
         yield from (Sentence(source.text, source.passage_ids) for source in cited)
