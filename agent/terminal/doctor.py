@@ -18,7 +18,7 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from agent.models.bundled import ADAPTERS, WRITER, requantised_path
+from agent.models.bundled import requantised_path
 from agent.models.catalogue import find_model_file
 from agent.models.embedding.minilm import find_bundled_weights, gguf_path
 from agent.models.local.hardware import (
@@ -127,8 +127,7 @@ def _describe_turn(model: str) -> Iterator[Fact]:
     if model == "none":
         who = ("the taught encoder", "words and meaning", "the program", "quoted from the passages")
     elif model == "smollm2":
-        written = "written by the model of quoted sentences, checked" if ADAPTERS[WRITER].is_file() else "quoted"
-        who = ("the taught encoder", "the model, by likelihood, and meaning", "the program", written)
+        who = ("the taught encoder", "the model, by likelihood, and meaning", "the program", "quoted from the passages")
     else:
         who = (
             "the model, if it is large",

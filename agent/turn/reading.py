@@ -43,6 +43,14 @@ def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Read
     }
 
 
+def find_answer(question: str, text: str, read: Read) -> str:
+    """The words of a sentence that answer best; empty where "not here" is likelier."""
+    windows = [(window, _sum_odds(window)) for window in read(question, text)]
+    found = (_find_in_window(window, sums, text, (0, len(text))) for window, sums in windows)
+    best = max(found, key=lambda reading: reading.margin, default=Reading())
+    return best.text if best.margin > 0 else ""
+
+
 def join_units(passage: Passage) -> tuple[str, dict[int, tuple[int, int]]]:
     """A passage as it is read, the title and then its units; and where each statement stands in it, by its place."""
     text, statements = f"{passage.title}:" if passage.title else "", dict[int, tuple[int, int]]()

@@ -6,6 +6,7 @@ question, what is known of the person, or the headings. Numbers, names, negation
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agent.turn.attribution import (
@@ -33,7 +34,9 @@ SAYS_NOTHING = {
 }  # stems: "one of", "yes, ...", "costs" of "Rent: 9 EUR"
 WEAK = {"when", "where", "whenever"}  # of the conditions
 BEFORE_NUMBERS = {"about", "around"}
-_ANSWER = re.compile(r"(?:yes|no)[,:]\s+", re.I)
+MOST_GLUED = 3  # words of a heading at the front
+_NUMBER = re.compile(r"\s*\(?(?:\d+(?:\.\d+)*[.)]?|[a-z][.)])\s+(?=[A-Z])")  # of a list, at the front
+_PERSON = re.compile(r"\b(?:i|we|you|he|she|my|our|your|his|her|us|me|yes|no)\b")
 _OPENING = re.compile(
     r"((?:in|on|at|from|by|during|around|between|before|after|until|for|with)\b[^,]+?)\s*,\s*(.+)", re.I
 )
@@ -44,18 +47,34 @@ def why_not_meant(written: str, sources: Sequence[str], headings: str, asked: st
 
     Other words than theirs may be of the headings above them, or what was asked; names of the headings alone.
     """
-    written = _ANSWER.sub("", written)
     if any(is_excerpt(written, source) for source in sources):
         return ""
-    said, held = _stems(written), set(_stems(" . ".join(sources)))
-    own = [stem for stem in said if stem not in held | SAYS_NOTHING]
+    said, held = Counter(_stems(written)), Counter(_stems(" . ".join(sources)))
+    own = [stem for stem in (said - held).elements() if stem not in SAYS_NOTHING]
     known = set(_stems(headings)) | (set(_stems(asked)) - find_names(f"x {written}"))
-    if odd := [stem for stem in own if stem not in known]:
+    persons = Counter(_PERSON.findall(written.lower())) - Counter(_PERSON.findall(" ".join(sources).lower()))
+    if odd := [*persons, *(stem for stem in own if stem not in known)]:
         return f"no sentence says {', '.join(odd)}"
-    if not said or len(own) > MOST_OWN * len(said):
+    if not said or len(own) > MOST_OWN * said.total():
         return "it says nothing of them"
     turned = (_find_out_of_order(written, source) for source in sources)
     return next(filter(None, turned), "") or _find_lost(written, sources)
+
+
+def leaves_out(written: str, sources: Sequence[str]) -> bool:
+    """Whether a written sentence lacks something of some sentences.
+
+    It may drop what was glued to the front of a single one, of which it adds nothing: a list number, a heading.
+    """
+    said, held = set(_stems(written)), _stems(" . ".join(_NUMBER.sub("", source) for source in sources))
+    missing = [stem for stem in held if stem not in said]
+    glued = held[: next((place for place, stem in enumerate(held) if stem in said), len(held))]
+    adds = len(sources) > 1 or not said <= set(held)
+    return bool(missing) and (adds or missing != glued or len(glued) > MOST_GLUED or any(map(_is_number, glued)))
+
+
+def _is_number(stem: str) -> bool:
+    return stem[0].isdigit()
 
 
 def _stems(text: str) -> list[str]:

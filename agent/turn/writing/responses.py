@@ -10,8 +10,6 @@ from agent.turn.writing.small_model import is_taught, write_reply
 from indexes.ranking.vectors import Embedder
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 
-READ = 133  # per cent of the words of an answer that are read by the model which was taught to write it
-
 
 def generate_responses(
     query: Query,
@@ -29,8 +27,7 @@ def generate_responses(
     """
     if not plan.parts.answer:
         return ()
-    limit, taught = LengthLimit(plan.words, plan.response_tokens), is_taught(writer, plan)
-    to_quote = LengthLimit(plan.words * READ // 100, plan.response_tokens) if taught else limit
+    limit = LengthLimit(plan.words, plan.response_tokens)
     responses: list[Response] = []
     not_found = Response(())
     left = list(passages)
@@ -40,9 +37,9 @@ def generate_responses(
         if is_writer(writer.llm, plan):
             response = write_response(conversation, selected_statements, shown, writer, embedder, limit, plan)
         if not response.sentences:
-            response = extract_answer(query, selected_statements, shown, embedder, to_quote, plan.tuning)
-            if taught and not says_not_found(response):
-                response = write_reply(query, selected_statements, response, shown, writer, plan)
+            response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
+            if is_taught(writer, plan) and not says_not_found(response):
+                response = write_reply(query, selected_statements, response, shown, writer, embedder, plan)
         if response.used and not says_not_found(response):
             responses.append(response)
             left = [passage for passage in left if passage.id not in response.used]
