@@ -58,7 +58,7 @@ def compose_writer_prompt(question: str, statements: Sequence[str], sources: Seq
 
 
 def is_taught(writer: Writer, plan: Plan) -> bool:
-    """Whether the model was taught to write replies, and is asked to: it gains too little to do so unasked (docs/log.md)."""
+    """Whether the model was taught to write replies, and is told to: what it gains is small (docs/log.md)."""
     return plan.answer == "write" and not writer.quotes and WRITER in writer.llm.adapters
 
 
