@@ -27,7 +27,7 @@ DECISIONS = sorted(ROOT.glob("docs/adr/*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 TOP_LEVEL = "agent|indexes|prompts|schemas|tests|benchmarks|training|examples|docs"
 WEIGHTS = {".gguf", ".safetensors", ".npz", ".npy"}
-MAX_LEARNED_BYTES = 25_000_000
+MAX_LEARNED_BYTES = 20_000_000  # of a file
 TRAINING = re.compile(r"^\$ (?:\S+/)?python -m training\.(\w+) ", re.MULTILINE)
 PATH = re.compile(rf"(?<![\w./-])((?:{TOP_LEVEL})/[\w./*-]*[\w*/])")
 MODULE = re.compile(r"^\s*from ((?:agent|indexes|schemas|prompts)[\w.]*) import (\w+)", re.MULTILINE)
@@ -102,7 +102,7 @@ def test_what_was_learned_has_cards_and_is_small() -> None:
     weights = [path for path in LEARNED.iterdir() if path.suffix in WEIGHTS]
     assert weights
     assert [path.with_suffix(".md") for path in sorted(weights)] == CARDS
-    assert sum(path.stat().st_size for path in weights) <= MAX_LEARNED_BYTES
+    assert max(path.stat().st_size for path in weights) <= MAX_LEARNED_BYTES
     for card in CARDS:
         text = card.read_text()
         assert "licence" in text, card.name

@@ -113,7 +113,7 @@ def test_the_machine_and_all_sections_are_shown(tmp_path: Path) -> None:
     settings = {"CONVAGENT_CACHE": str(tmp_path / "[cache]"), "COLUMNS": "400"}
     shown = convagent("doctor", "-m", "none", "--embedder", "none", cwd=tmp_path, **settings)
     assert (shown.returncode, shown.stderr) == (0, "")
-    sections = ["Machine", "Language model", "Embedding model", "Libraries", "Settings", "Problems"]
+    sections = ["Machine", "Language model", "Embedding model", "A turn", "Libraries", "Settings", "Problems"]
     assert [line.strip() for line in shown.stdout.splitlines() if line and line[0] != " "] == sections
     for words in (f"{physical_cores()} physical", "llama-cpp-python  0.", "answer.run_name", "[cache]"):
         assert words in shown.stdout
