@@ -1,8 +1,8 @@
 """Whether some sentences mean what another one says in nearly their words.
 
-It may leave out, join, and put what opens a sentence at its end; words of its own must be known otherwise: from the
-question, what is known of the person, or the headings. Numbers, names, negations, conditions and hedges are kept.
-`benchmarks/support_check.py` measures it.
+It may join, and put what opens a sentence at its end; words of its own must be known otherwise: from the question, what
+is known of the person, or the headings. Numbers, names, negations, conditions and hedges are kept. What is left out is
+another question (`leaves_out`). `benchmarks/paraphrases.py` measures it.
 """
 
 import re
@@ -23,15 +23,7 @@ from agent.turn.question_words import find_names
 
 MOST_OWN = 0.5  # of the words of a sentence that are known otherwise
 USED = 0.5  # of the words of a clause: then it is said
-SAYS_NOTHING = {
-    "1",
-    "yes",
-    "cost",
-    "take",
-    "call",
-    "includ",
-    "mean",
-}  # stems: "one of", "yes, ...", "costs" of "Rent: 9 EUR"
+SAYS_NOTHING = {"1", "cost", "take", "call", "includ", "mean"}  # stems: "one of", "costs" of "Rent: 9 EUR"
 WEAK = {"when", "where", "whenever"}  # of the conditions
 BEFORE_NUMBERS = {"about", "around"}
 MOST_GLUED = 3  # words of a heading at the front
