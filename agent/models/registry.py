@@ -24,7 +24,7 @@ MODEL_CHOICES = (
 )
 PASSAGES_KEPT = 64  # a passage is read once for a question
 TURNS_KEPT = 8  # a turn is read once for its words and its vector
-EMBEDDER_CHOICES = "minilm, a path to a .gguf file, hf:user/repo[:quant], none"
+EMBEDDER_CHOICES = "minilm, multilingual, a path to a .gguf file, hf:user/repo[:quant], none"
 MEMORY_CACHE_BYTES = 1 << 26  # of replies, where no cache is given
 STAYS = "Nothing leaves this machine."
 STAYS_WITH_SERVER = "What you ask goes to this server and no further."
@@ -126,6 +126,12 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
                 raise
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
+    if name == "multilingual":
+        from agent.models.embedding.multilingual import find_multilingual_weights, open_multilingual
+
+        english = open_embedder(None, threads=threads)
+        read = english.read if english else None
+        return open_multilingual(find_multilingual_weights(), threads or threads_to_use(), read)
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
     from agent.models.embedding import llama_cpp
 

@@ -16,7 +16,7 @@ from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote, Reading
 from agent.turn.reading import read_quotes
 from indexes.ranking.in_memory_bm25 import score_by_bm25
-from indexes.ranking.vectors import Embed, Embedder, combine_vectors
+from indexes.ranking.vectors import Embedder, combine_vectors
 from indexes.text.analysis import ENGLISH
 from indexes.text.compounds import COMPOUNDING, find_compounds
 from indexes.text.languages import WeightedText, find_question_language
@@ -71,7 +71,7 @@ def judge_quotes(
     if any(reading != Reading() for reading in readings):
         judged.sort(key=lambda quote: answer.rank_penalty * quote.rank - quote.score)
         judged = judged[: answer.shortlist]
-    cosines, nearest = _compare_meaning(judged, query, embedder.embed, tuning.query.lead_characters)
+    cosines, nearest = _compare_meaning(judged, query, embedder, tuning.query.lead_characters)
     surety = score_surety(nearest, judged, answer)
     return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
 
@@ -86,13 +86,14 @@ def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
 
 
 def _compare_meaning(
-    quotes: Sequence[Quote], query: Query, embed: Embed, lead_characters: int
+    quotes: Sequence[Quote], query: Query, embedder: Embedder, lead_characters: int
 ) -> tuple[list[float], float]:
     """The cosine of each quote with the question, and how surely any of them answers it: the higher, the surer."""
+    embed, spread = embedder.embed, embedder.spread
     plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
     question = combine_vectors(embed, question_parts(query, lead_characters))
-    cosines = [float(cosine) for cosine in (plain @ question + headed @ question) / 2]
-    return cosines, max(nearest_cosine(plain, query, embed, lead_characters), *cosines)
+    cosines = [float(cosine) / spread for cosine in (plain @ question + headed @ question) / 2]
+    return cosines, max(nearest_cosine(plain, query, embed, lead_characters) / spread, *cosines)
 
 
 def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:

@@ -26,7 +26,9 @@ from schemas.records import Response
 
 HERE = Path(__file__).parent
 UNANSWERABLE = "unanswerable"
-COLUMNS = ("first", "right", "wrong", "denied")
+COLUMNS = ("first", "right", "wrong", "denied", "found")
+FIRST_HITS = 5
+LANGUAGES = ("english", "german", "french")  # the columns of the file; the first has the ids of English ones
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -58,6 +60,7 @@ class Graded:
     right: bool
     wrong: bool
     denied: bool
+    found: bool  # whether all that a right answer says stands in one of the first passages
 
 
 def read_questions(*, sealed: bool) -> tuple[Question, ...]:
@@ -69,13 +72,26 @@ def read_questions(*, sealed: bool) -> tuple[Question, ...]:
     return msgspec.json.decode(data, type=Questions).questions
 
 
-def ask_all(questions: Sequence[Question], model: str) -> Iterator[Graded]:
+def translate_questions() -> dict[str, tuple[Question, ...]]:
+    """Fifty questions of the open half, in each language."""
+    questions = {question.id: question for question in read_questions(sealed=False)}
+    rows = [row.split("\t") for row in (HERE / "german_and_french.tsv").read_text(encoding="utf-8").splitlines()]
+    return {
+        language: tuple(
+            msgspec.structs.replace(questions[row[0]], ask=row[place] if place else questions[row[0]].ask)
+            for row in rows
+        )
+        for place, language in enumerate(LANGUAGES)
+    }
+
+
+def ask_all(questions: Sequence[Question], model: str, embedder_name: str = "minilm") -> Iterator[Graded]:
     """Every question, graded."""
     by_folder = defaultdict[str, list[Question]](list)
     by_id = {question.id: question for question in questions}
     for question in questions:
         by_folder[question.folder].append(question)
-    embedder = open_embedder("minilm")
+    embedder = open_embedder(embedder_name)
     for name, asked in by_folder.items():
         folder = HERE / "documents" / name
         with tempfile.TemporaryDirectory() as cache:
@@ -85,19 +101,23 @@ def ask_all(questions: Sequence[Question], model: str) -> Iterator[Graded]:
                 session = Session(assistant, Store(None))
                 for turn in question.conversation:
                     session.ask(by_id[turn].ask)
-                yield grade(question, session.ask(question.ask).response)
+                answered = session.ask(question.ask)
+                with assistant.current.use() as searchable:
+                    passages = searchable.retriever.read([hit.id for hit in answered.hits[:FIRST_HITS]])
+                found = any(_has_all(question.right, passage.text) for passage in passages)
+                yield grade(question, answered.response, found=found)
 
 
-def grade(question: Question, response: Response) -> Graded:
+def grade(question: Question, response: Response, *, found: bool) -> Graded:
     """By the rules of README.md. A short answer in front and the sentence that it is from count as one."""
     denied = says_not_found(response) or not response.used
     lead = " ".join([response.direct, *(sentence.text for sentence in response.sentences[:1])])
     if question.kind == UNANSWERABLE:
-        return Graded(question, response, denied, denied, not denied, denied)
+        return Graded(question, response, denied, denied, not denied, denied, found)
     is_first = not denied and _has_all(question.first, lead)
     misleads = any(re.search(pattern, lead, re.IGNORECASE) for pattern in question.wrong)
     right = not denied and _has_all(question.right, f"{response.direct} {response.text}") and not misleads
-    return Graded(question, response, is_first and not misleads, right, not right and not denied, denied)
+    return Graded(question, response, is_first and not misleads, right, not right and not denied, denied, found)
 
 
 def _has_all(patterns: Sequence[str], text: str) -> bool:
@@ -106,15 +126,23 @@ def _has_all(patterns: Sequence[str], text: str) -> bool:
 
 def print_totals(graded: Sequence[Graded]) -> None:
     """A row for each kind, one for all that can be answered."""
+    _print_head()
     kinds = sorted({one.question.kind for one in graded} - {UNANSWERABLE})
     answerable = [one for one in graded if one.question.kind != UNANSWERABLE]
     rows = [(kind, [one for one in answerable if one.question.kind == kind]) for kind in kinds]
-    print(f"{'':14}{'n':>5}" + "".join(f"{column:>8}" for column in COLUMNS))
     for kind, ones in [*rows, ("answerable", answerable)]:
-        shares = (mean(getattr(one, column) for one in ones) for column in COLUMNS)
-        print(f"{kind:14}{len(ones):5}" + "".join(f"{share:8.3f}" for share in shares))
+        _print_row(kind, ones)
     others = [one for one in graded if one.question.kind == UNANSWERABLE]
     print(f"{UNANSWERABLE:14}{len(others):5}  told {sum(one.denied for one in others)} of {len(others)}")
+
+
+def _print_head() -> None:
+    print(f"{'':14}{'n':>5}" + "".join(f"{column:>8}" for column in COLUMNS))
+
+
+def _print_row(name: str, ones: Sequence[Graded]) -> None:
+    shares = (mean(getattr(one, column) for one in ones) for column in COLUMNS)
+    print(f"{name:14}{len(ones):5}" + "".join(f"{share:8.3f}" for share in shares))
 
 
 def main() -> None:
@@ -122,9 +150,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sealed", action="store_true", help="the sealed half: totals alone")
     parser.add_argument("--model", default="none", help="default: none")
+    parser.add_argument("--embedder", default="minilm", help="default: minilm")
+    parser.add_argument("--languages", action="store_true", help="fifty questions in three languages, instead")
     parser.add_argument("--show", action="store_true", help="the answers of the open half, too")
     given = parser.parse_args()
-    graded = list(ask_all(read_questions(sealed=given.sealed), given.model))
+    if given.languages:
+        _print_head()
+        for language, questions in translate_questions().items():
+            _print_row(language, list(ask_all(questions, given.model, given.embedder)))
+        return
+    graded = list(ask_all(read_questions(sealed=given.sealed), given.model, given.embedder))
     for one in graded if given.show and not given.sealed else ():
         verdict = "first" if one.first else "right" if one.right else "denied" if one.denied else "WRONG"
         print(f"[{verdict}] {one.question.kind}: {one.question.ask}\n    {one.response.direct} | {one.response.text}")

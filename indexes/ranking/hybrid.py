@@ -52,6 +52,10 @@ class HybridRetriever:
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         return self.index.read(ids)
 
+    @property
+    def _cosine_weight(self) -> float:
+        return self.tuning.cosine_weight / (self.embedder.spread if self.embedder else 1.0)
+
     def _embed_query(self, meant: Sequence[WeightedText], turn: str) -> Vectors:
         assert self.embedder
         query = combine_vectors(self.embedder.embed, meant)
@@ -65,7 +69,7 @@ class HybridRetriever:
             return self._rerank_top(embedder, shares, query)
         if not isinstance(self.vectors, np.ndarray):
             return self._score_nearest(self.vectors, shares, query, k)
-        scores = self.tuning.cosine_weight * (self.vectors @ query).astype(np.float64)
+        scores = self._cosine_weight * (self.vectors @ query).astype(np.float64)
         for number, share in shares:
             scores[number] += share
         numbers = range(len(scores)) if self.rows is None else np.flatnonzero(self.rows).tolist()
@@ -79,14 +83,14 @@ class HybridRetriever:
         cosine_of = dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
         others = np.array([number for number, _ in shares if number not in cosine_of], dtype=np.int64)
         cosine_of |= zip(others.tolist(), vectors.score(others, query).tolist(), strict=True)
-        share_of, weight = dict(shares), self.tuning.cosine_weight
+        share_of, weight = dict(shares), self._cosine_weight
         return sort_best_first((number, share_of.get(number, 0.0) + weight * cos) for number, cos in cosine_of.items())
 
     def _rerank_top(self, embedder: Embedder, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
         top, rest = shares[: self.tuning.rerank_depth], shares[self.tuning.rerank_depth :]
         passages = self.index.read(self.index.get_ids([number for number, _ in top]))
         cosines = embedder.embed([build_searchable_text(passage) for passage in passages]) @ query if top else ()
-        weight = self.tuning.cosine_weight
+        weight = self._cosine_weight
         fused = ((number, share + weight * float(cos)) for (number, share), cos in zip(top, cosines, strict=True))
         return [*sort_best_first(fused), *rest]
 

