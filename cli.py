@@ -119,6 +119,28 @@ class Chat(Source):
             raise typer.Exit(code)
 
 
+@app.command()
+def ask(
+    questions: list[str] = Argument(metavar="QUESTION...", help="Several are one conversation."),
+    docs: Path | None = Option(None, "--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them."),
+    index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="Or an index. Default: CONVAGENT_INDEX."),
+    model: str = MODEL,
+    embedder: str | None = EMBEDDER,
+    only: str = ONLY,
+    as_json: bool = Option(False, "--json", help="A line of JSON for each answer."),
+) -> None:
+    """Answer a question and end: for scripts. Nothing is kept of it.
+
+    [bold]convagent ask "When is the rent due?" --docs ~/notes[/]
+    [bold]convagent ask "When is the rent due?" "And if it is late?" --docs ~/notes --json[/]
+    """
+    from agent.chat.ask import answer_questions, show_answers
+    from agent.chat.source import resolve_source
+
+    answered = answer_questions(questions, resolve_source(docs, index), model, embedder, only)
+    show_answers(answered, as_json=as_json)
+
+
 @command(app, "serve")
 class Serve(Source):
     """Ask in a browser, or through /v1/chat/completions, with the token that is printed. Ctrl-C ends it.

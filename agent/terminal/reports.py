@@ -86,7 +86,9 @@ def show_documents(report: "ReadingReport") -> None:
     """What was read of a person's folder, and what was left out or odd, with the reasons: the first `LISTED` each."""
     gone = f", {len(report.gone)} gone" if report.gone else ""
     waiting = f", {report.waiting} still to be read" if report.waiting else ""
-    log.info("%d documents read, %d as they were%s%s", len(report.read), len(report.unchanged), gone, waiting)
+    found = format_count(len(report.read) + len(report.unchanged), "document")
+    read = f"{len(report.read)} read now" if report.read else "nothing changed"
+    log.info("%s, %s%s%s", found, read, gone, waiting)
     for label, problems in (("left out", report.skipped), ("note", report.notes)):
         for line in list_with_limit(problems, LISTED):
             log.warning("  %s: %s", label, line)
