@@ -28,7 +28,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 TOP_LEVEL = "agent|indexes|prompts|schemas|tests|benchmarks|training|examples|docs"
 WEIGHTS = {".gguf", ".json", ".safetensors", ".npz", ".npy"}
 MAX_LEARNED_BYTES = 20_000_000  # of a file
-TRAINING = re.compile(r"^\$ (?:\S+/)?python -m training\.(\w+) ", re.MULTILINE)
+TRAINING = re.compile(r"^\$ (?:\S+/)?python -m training\.(\w+)\b", re.MULTILINE)
 PATH = re.compile(rf"(?<![\w./-])((?:{TOP_LEVEL})/[\w./*-]*[\w*/])")
 MODULE = re.compile(r"^\s*from ((?:agent|indexes|schemas|prompts)[\w.]*) import (\w+)", re.MULTILINE)
 
