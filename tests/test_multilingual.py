@@ -1,11 +1,14 @@
 """multilingual-e5-small: a question in one language, documents in another."""
 
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from agent.chat.interactive import Terminal
 from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.models.catalogue import list_models
@@ -68,6 +71,18 @@ def test_documents_in_english_answer_questions_in_other_languages(knows_language
         assert (question, says_not_found(response)) == (question, False)
         assert expected in response.sentences[0].text
     assert says_not_found(Session(assistant, Store(None)).ask("Wie hoch ist der Eiffelturm?").response)
+
+
+def test_who_asks_in_another_language_is_told_once_how(minilm: Embedder, tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "garden.txt").write_text(DOCUMENTS["garden.txt"], encoding="utf-8")
+    index = open_documents(tmp_path / "documents", tmp_path / "cache", minilm, no_progress).index
+    said = StringIO()
+    session = Session(open_assistant(open_collection("documents", index, minilm), "none"), Store(None))
+    terminal = Terminal(session, Console(file=said, soft_wrap=True))
+    for line in ("Who owns the fence?", "Wem gehört der Zaun auf der Ostseite?", "Und wem gehört die Hecke?"):
+        assert terminal.handle(line)
+    assert said.getvalue().count("convagent model pull multilingual") == 1
 
 
 def test_weights_that_are_missing_or_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
+from indexes.text.languages import find_question_language
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError, format_count
 from schemas.records import Call, Response, TurnResult
 
@@ -49,6 +50,7 @@ class Terminal:
     nearby: tuple[str, ...] = ()  # what came near the last answer, with the numbers of its sources
     offers: tuple[str, ...] = ()  # statements about the person that could be remembered, from the latest question
     news: deque[str] = field(default_factory=deque)  # of the documents, to be shown with the next line
+    told_of_languages: bool = False
     done: bool = False
     exit_code: int = 0  # that of the worst error so far
     is_sure: Callable[[str], bool] = lambda _question: True  # asks a person, where there is one
@@ -79,6 +81,7 @@ class Terminal:
             answered = self.session.ask(utterance, observer)
         if self.session.turns[-1].kind == "question":
             self._show_answer(answered)
+            self._offer_languages(utterance, answered)
             self._offer_to_remember(utterance)
         else:  # small talk, which leaves the sources of the answer before open
             self._say(" ".join(mark_sentences(answered.response)))
@@ -185,6 +188,23 @@ class Terminal:
             self._say(f"  {place}  {statement.text}", "cyan")
         if not statements:
             self._say("I know nothing about you. /about-me add I am vegetarian.", "dim")
+
+    def _offer_languages(self, utterance: str, answered: TurnResult) -> None:
+        """Say once how documents in another language than the question are asked."""
+        embedder = self.session.assistant.current.embedder
+        read = tuple(sorted({passage.language for passage in answered.passages}))
+        asked = find_question_language(utterance, read)
+        if (
+            asked
+            and read
+            and asked not in read
+            and embedder
+            and embedder.name == "minilm"
+            and not self.told_of_languages
+        ):
+            self.told_of_languages = True
+            how = "`convagent model pull multilingual`, then --embedder multilingual, asks them in yours."
+            self._say(f"(These documents are in another language. {how})", "dim")
 
     def _offer_to_remember(self, utterance: str) -> None:
         if self.session.problem:  # there is no room for a statement either
