@@ -222,7 +222,7 @@ class Answer:
     k: int = Option(1000, "-k", min=1, max=1000, help="Passages a turn.")
     context_passages: int = Option(5, min=1, max=20, help="Passages that an answer is built from.")
     responses: int = Option(1, min=1, max=1000, help="Answers a turn, ranked; iKAT 2025: 10 at most.")
-    query: str = Option("context,previous", help="What is added to the utterance: context, hyde, previous, rewrite.")
+    query: str = Option("context,previous,rewrite", help="What joins the utterance: context, hyde, previous, rewrite.")
     answers: AnswerWay = Option("auto", "--answer", help="Quote or write; auto: larger models write.")
     words: int = Option(90, min=10, max=250, help="Of an answer, at most.")
     statement_threshold: float | None = Option(

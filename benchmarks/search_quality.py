@@ -86,9 +86,7 @@ def ask(
                 answers = [
                     answer for plan in plans for answer in rewrite_query(conversation, llm, plan).hypothetical_answers
                 ]
-                query = rewrite_query(
-                    conversation, llm, replace(DEFAULT, query=(*DEFAULT.query, "rewrite")), encode_turn=encode_turn
-                )
+                query = rewrite_query(conversation, llm, DEFAULT, encode_turn=encode_turn)
                 selected_statements = select_statements(conversation, query, topic.ptkb, llm, embed, plan)
                 query = replace(query, hypothetical_answers=tuple(answers))
                 asked[turn.id] = Asked(query, selected_statements, tuple(calls), conversation)
@@ -154,7 +152,7 @@ def print_row(bed: Bed, llm: LanguageModel, asked: Mapping[str, Asked], row: Row
 
 def rows() -> list[Row]:
     """The ladder: every part on its own beside the person's words, then together."""
-    answer, rewrite = ("hyde",), ("rewrite",)
+    answer, rewrite = ("hyde",), ("call",)
     raw = replace(DEFAULT, query=())
     return [
         Row("raw utterance, with MiniLM", raw, meaning=True),
@@ -163,13 +161,13 @@ def rows() -> list[Row]:
         Row("+ vector by the encoder", replace(raw, query=("context",)), meaning=True, words=False),
         Row("+ rewrite", replace(raw, query=("rewrite",)), meaning=True, steps=rewrite),
         Row("+ hypothetical answer", replace(raw, query=("hyde",)), meaning=True, steps=answer),
-        Row("words, vector, previous reply: the default", DEFAULT, meaning=True),
-        Row("default and rewrite", replace(DEFAULT, query=(*DEFAULT.query, "rewrite")), meaning=True, steps=rewrite),
+        Row("words, vector, previous reply", replace(DEFAULT, query=("context", "previous")), meaning=True),
+        Row("and the rewrite: the default", DEFAULT, meaning=True, steps=rewrite),
         Row(
             "default and hypothetical answer",
             replace(DEFAULT, query=(*DEFAULT.query, "hyde")),
             meaning=True,
-            steps=answer,
+            steps=(*rewrite, *answer),
         ),
     ]
 

@@ -262,8 +262,8 @@ class Plan:
     """How much of what each turn gets. `query` are the parts of a query beside the person's own words.
 
     context: what the utterance refers to of the conversation, or its rewrite by a larger model. rewrite: the question
-    as the bundled model was taught to rewrite it. previous: the reply that the utterance follows. hyde: hypothetical
-    answers (Gao et al., ACL 2023). The bundled model's rewrites and answers gain nothing (docs/log.md).
+    with which the bundled model calls the search, as it was taught. previous: the reply that the utterance follows.
+    hyde: hypothetical answers (Gao et al., ACL 2023), of which those of the bundled model gain nothing (docs/log.md).
     """
 
     k: int = 1000  # passages of the ranking
@@ -272,7 +272,7 @@ class Plan:
     parts: Parts = Parts()
     hyde_samples: int = 1  # hypothetical answers a turn
     seed: int = 0
-    query: tuple[QueryPart, ...] = ("context", "previous")
+    query: tuple[QueryPart, ...] = ("context", "previous", "rewrite")
     answer: Literal["auto", "extract", "write"] = "auto"  # auto: written where the model is large enough
     words: int = 90  # of an answer, at most; a human one of the track has 86 on average
     address_person: bool = False  # whether an answer says in words how a statement changed it: not in a run

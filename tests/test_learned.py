@@ -160,15 +160,13 @@ REWRITES = [
 
 def test_a_rewrite_that_asks_something_else_is_told() -> None:
     for utterance, rewrite, faithful in REWRITES:
-        query = Query(utterance, previous_reply=BREAD[1].text, earlier_utterances=(BREAD[0].text,))
-        assert (rewrite, is_faithful(rewrite, query)) == (rewrite, faithful)
+        messages = (*BREAD, Message("user", utterance))
+        assert (rewrite, is_faithful(rewrite, messages)) == (rewrite, faithful)
 
 
 def test_what_a_rewrite_drops_is_kept() -> None:
-    query = Query(
-        "It was too salty. How long does it keep?", previous_reply=BREAD[1].text, earlier_utterances=(BREAD[0].text,)
-    )
-    assert complete_rewrite("How long does rye bread keep?", query) == "It was too salty. How long does rye bread keep?"
-    assert not complete_rewrite(
-        "How do I bake rye bread?", Query("How long does it keep?", earlier_utterances=(BREAD[0].text,))
-    )
+    messages = (*BREAD, Message("user", "It was too salty. How long does it keep?"))
+    completed = complete_rewrite("How long does rye bread keep?", messages)
+    assert completed == "It was too salty. How long does rye bread keep?"
+    keeps = (*BREAD, Message("user", "How long does it keep for a week?"))
+    assert not complete_rewrite("How do I bake rye bread?", keeps)

@@ -2,12 +2,13 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schemas.records import Message, Query
 
+HELD_OUT = 9
 FEW_TURNS = 3  # a history of no more says little of what it is about
 FILE = Path("rewrites") / "rewrites.jsonl"
 
@@ -20,6 +21,11 @@ class RewriteExample:
     history: tuple[Message, ...]
     utterance: str
     rewrite: str
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The history and the utterance."""
+        return (*self.history, Message("user", self.utterance))
 
     @property
     def conversation(self) -> str:
@@ -39,6 +45,32 @@ def read_rewrites(data: Path) -> list[RewriteExample]:
         )
         for row in rows
     ]
+
+
+def read_conversations(file: Path, *, held_out: bool) -> list[RewriteExample]:
+    """Turns of conversations over documents: `Q:`, `A:`, and `=` before what the question asks, `-` for nothing.
+
+    Every ninth conversation is held out. `rewrite` is empty where nothing is asked.
+    """
+    examples: list[RewriteExample] = []
+    for number, text in enumerate(file.read_text(encoding="utf-8").strip().split("\n\n")):
+        history: tuple[Message, ...] = ()
+        for line in text.splitlines() if (number % HELD_OUT == 0) == held_out else ():
+            mark, said = line.split(" ", 1)
+            if mark == "=":
+                examples.append(
+                    RewriteExample("documents", history[:-1], history[-1].text, "" if said == "-" else said)
+                )
+            else:
+                history = (*history, Message("user" if mark == "Q:" else "assistant", said))
+    return examples
+
+
+def read_remarks(file: Path, examples: Sequence[RewriteExample], order: random.Random) -> Iterator[RewriteExample]:
+    """Remarks that ask nothing, a line each, at the end of other conversations and without any."""
+    for remark in file.read_text(encoding="utf-8").splitlines():
+        for history in ((), *(example.history for example in order.sample(examples, 2))):
+            yield RewriteExample("remark", history, remark, "")
 
 
 def resolve_histories(examples: list[RewriteExample]) -> Iterator[RewriteExample]:

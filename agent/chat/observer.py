@@ -14,6 +14,7 @@ STEP_MESSAGES = {
     "hyde": "thought of words to search for",
     "context": "looked for what the question refers to",
     "rewrite": "made the question stand alone",
+    "call": "called the search",
     "statements": "weighed what is known about you",
     "write": "wrote the answer",
     "summarise": "wrote the summary",

@@ -127,7 +127,12 @@ def _describe_turn(model: str) -> Iterator[Fact]:
     if model == "none":
         who = ("the taught encoder", "words and meaning", "the program", "quoted from the passages")
     elif model == "smollm2":
-        who = ("the taught encoder", "the model, by likelihood, and meaning", "the program", "quoted from the passages")
+        who = (
+            "the model, as it was taught, and an encoder",
+            "the model, by likelihood, and meaning",
+            "called by the model",
+            "quoted from the passages",
+        )
     else:
         who = (
             "the model, if it is large",

@@ -9,8 +9,10 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
 import prompts
@@ -21,13 +23,15 @@ from agent.turn.question_words import asks_of_another, find_codes, find_names, l
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.sentences import extract_phrases, split_sentences
+from schemas.errors import ModelReplyError
 from schemas.records import Message, Plan, Query
 from schemas.tuning import QueryTuning
 
 REPLY_WORDS = 60  # of the reply that the utterance follows: its beginning says what it is about
 EARLIER = 4  # utterances before it, newest first; the first of all is always among them
 SEPARATOR = " | "
-REWRITER_EARLIER = 3  # utterances before it that the rewriter reads, in their order; the first is always among them
+RECENT_MESSAGES = 6  # before it that the small model reads when it calls the search, and the first of all
+EARLIER_REPLY_WORDS = 24  # of the replies before the last one
 
 
 def compose_conversation(query: Query) -> str:
@@ -38,42 +42,72 @@ def compose_conversation(query: Query) -> str:
     return SEPARATOR.join((query.utterance, lead, *reversed(earlier[-EARLIER:]), *opening))
 
 
-def compose_rewriter_prompt(query: Query) -> str:
-    """The utterances before, the beginning of the last reply, the utterance, and what to do with it."""
-    earlier = query.earlier_utterances
-    opening = earlier[:1] if len(earlier) > REWRITER_EARLIER else ()
-    lines = [f"Q: {text}" for text in (*opening, *earlier[-REWRITER_EARLIER:])]
-    if query.previous_reply:
-        lines.append(f"A: {' '.join(query.previous_reply.split()[:REPLY_WORDS])}")
-    return "\n".join([*lines, f"Q: {query.utterance}", "Rewrite the last question so that it stands alone."])
+def compose_search_prompt(messages: Sequence[Message]) -> str:
+    """The first question, the last exchanges with the beginnings of their replies, the utterance, and what to do."""
+    *history, last = messages
+    older, recent = history[:-RECENT_MESSAGES], history[-RECENT_MESSAGES:]
+    lines = [_show_lead(message, is_last=message is history[-1]) for message in (*older[:1], *recent)]
+    asked = "Call passage_search with the last question so that it stands alone."
+    return "\n".join([*lines, f"Q: {last.text}", asked])
+
+
+def _show_lead(message: Message, *, is_last: bool) -> str:
+    if message.role == "user":
+        return f"Q: {message.text}"
+    return f"A: {' '.join(message.text.split()[: REPLY_WORDS if is_last else EARLIER_REPLY_WORDS])}"
+
+
+class CallArguments(Struct, frozen=True):
+    """What a model fills in."""
+
+    query: str
+
+
+class SearchCall(Struct, frozen=True, tag_field="name", tag="passage_search"):
+    """The call of the search tool, as a model that was taught it writes it."""
+
+    arguments: CallArguments
+
+
+class NoCall(Struct, frozen=True, tag_field="name", tag="none"):
+    """What it writes where nothing is asked."""
+
+
+def write_call(question: str) -> str:
+    """The call as it is taught: of the search for a question, of nothing without one."""
+    call = SearchCall(CallArguments(question)) if question else NoCall()
+    return msgspec.json.encode(call).decode()
 
 
 MAX_OWN_WORDS = 1  # that the conversation does not have: "the price" for "how much"
-WORD = re.compile(r"[a-z]+(?:n['’]t)?")
+MAX_SHORT = 2  # words that mean something in a question all of which its rewrite keeps: "And law?"
+WORD = re.compile(r"\b(?!no[.,])[a-z]+(?:['’]t)?")
 
 
-def complete_rewrite(rewrite: str, query: Query) -> str:
+def complete_rewrite(rewrite: str, messages: Sequence[Message]) -> str:
     """The rewrite after the sentences of the utterance most of whose words it drops; empty where it asks another."""
-    sentences = split_sentences(query.utterance)
+    sentences = split_sentences(messages[-1].text)
     said = _find_stems(rewrite)
     dropped = [each for each in sentences if 2 * len(_find_stems(each) & said) < len(_find_stems(each))]
-    whole = " ".join([*dropped, rewrite])
-    asks_another = not rewrite or (dropped and len(sentences) == 1)
-    return whole if not asks_another and is_faithful(whole, query) else ""
+    if len(sentences) == 1:
+        asked = _find_content(sentences[0])
+        asks_another = not asked <= said if len(asked) <= MAX_SHORT else bool(dropped)
+        whole = rewrite
+    else:
+        asks_another, whole = not rewrite, " ".join([*dropped, rewrite])
+    return whole if not asks_another and is_faithful(whole, messages) else ""
 
 
-def is_faithful(rewrite: str, query: Query) -> bool:
+def is_faithful(rewrite: str, messages: Sequence[Message]) -> bool:
     """Whether a rewrite keeps the numbers, names and negations of the utterance, and invents nothing.
 
-    Its numbers and names must be of the conversation, as far as the query has it, and of its other words all but one.
+    Its numbers and names must be of the conversation, and of its other words that mean something all but one.
     """
-    said = " ".join((query.utterance, query.previous_reply, *query.earlier_utterances))
-    kept = find_codes(query.utterance) <= find_codes(rewrite) and find_names(query.utterance) <= _find_stems(rewrite)
-    own = _find_stems(rewrite) - _find_stems(said)
+    utterance, said = messages[-1].text, " ".join(message.text for message in messages)
+    kept = find_codes(utterance) <= find_codes(rewrite) and find_names(utterance) <= _find_stems(rewrite)
+    own = _find_content(rewrite) - _find_stems(said)
     invented = (find_codes(rewrite) - find_codes(said)) | (find_names(rewrite) & own)
-    return bool(
-        kept and not invented and len(own) <= MAX_OWN_WORDS and is_negated(query.utterance) == is_negated(rewrite)
-    )
+    return bool(kept and not invented and len(own) <= MAX_OWN_WORDS and is_negated(utterance) == is_negated(rewrite))
 
 
 def is_negated(text: str) -> bool:
@@ -85,8 +119,18 @@ def _find_stems(text: str) -> frozenset[str]:
     return frozenset(extract_stems(text))
 
 
+def _find_content(text: str) -> frozenset[str]:
+    """The stems of the words that mean something by themselves."""
+    return _find_stems(text) - _find_stop_stems()
+
+
+@cache
+def _find_stop_stems() -> frozenset[str]:
+    return _find_stems(" ".join(load_stop_words()))
+
+
 _PUNCTUATION = string.punctuation + "“”‘’…–—"
-MAX_REWRITE_TOKENS = 48
+MAX_CALL_TOKENS = 80
 SEEDS_PER_RUN = 1000  # distinct seeds for the samples of one run
 
 
@@ -120,7 +164,11 @@ def rewrite_query(
         reply = llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply)
         return replace(query, rewrite=reply.text.strip())
     if "rewrite" in plan.query and REWRITER in llm.adapters:
-        query = replace(query, rewrite=write_as_taught(query, llm))
+        call = call_search(conversation.messages, llm)
+        rewrite = complete_rewrite(call.arguments.query, conversation.messages) if isinstance(call, SearchCall) else ""
+        query = replace(query, rewrite=rewrite)
+        if rewrite and plan.tuning.query.needs_pointing:  # of a short conversation it says all that is needed
+            return query
     if "context" not in plan.query:
         return query
     if plan.tuning.query.needs_pointing and asks_of_another(last.text) and earlier:
@@ -141,11 +189,14 @@ def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel
     return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
 
 
-def write_as_taught(query: Query, llm: LanguageModel) -> str:
-    """The utterance as the small model was taught to rewrite it; empty where that asks something else."""
-    prompted = Conversation("", (Message("user", compose_rewriter_prompt(query)),))
-    rewrite = llm.ask(prompted, Task("rewrite", max_tokens=MAX_REWRITE_TOKENS, adapter=REWRITER), str).strip()
-    return complete_rewrite(rewrite, query)
+def call_search(messages: Sequence[Message], llm: LanguageModel) -> SearchCall | NoCall | None:
+    """What the small model calls, as it was taught; None where its call has no end."""
+    prompted = Conversation("", (Message("user", compose_search_prompt(messages)),))
+    task = Task("call", max_tokens=MAX_CALL_TOKENS, adapter=REWRITER)
+    try:
+        return llm.ask(prompted, task, SearchCall | NoCall)  # type: ignore[arg-type]  # a union is a type as well
+    except ModelReplyError:
+        return None
 
 
 def select_context_words(query: Query, encode_turn: EncodeTurn, tuning: QueryTuning) -> tuple[str, ...]:

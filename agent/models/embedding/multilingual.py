@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from agent.models.bundled import check_digest, keep_copy, open_from_cache
-from agent.models.embedding.llama_cpp import LlamaCppEmbedder, open_gguf
 from agent.models.learned import MULTILINGUAL_CENTRE
-from indexes.ranking.vectors import EncodeTurn, Read, Vectors
+from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Vectors
 from indexes.storage.directories import find_cache_directory, find_data_directory
 from schemas.errors import MissingError
 
@@ -74,7 +73,7 @@ def convert_to_gguf(source: Path, *, anew: bool = False) -> Path:
 class MultilingualEmbedder:
     """Texts of any language to unit vectors; what reads English passages is MiniLM's, where that is installed."""
 
-    _inside: LlamaCppEmbedder
+    _inside: Embedder
     _common: Vectors  # (numbers,): what the vectors of all texts have in common
     _languages: Vectors  # (directions, numbers): what sets the languages apart
     size: int
@@ -98,6 +97,8 @@ class MultilingualEmbedder:
 
 def open_multilingual(source: Path, threads: int, read: Read | None) -> MultilingualEmbedder:
     """The embedder over these weights. Errors: those of `convert_to_gguf`."""
+    from agent.models.embedding.llama_cpp import open_gguf
+
     inside = open_from_cache(
         partial(convert_to_gguf, source), lambda path: open_gguf(path, name=NAME, digest=DIGEST, threads=threads)
     )
