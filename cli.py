@@ -119,26 +119,22 @@ class Chat(Source):
             raise typer.Exit(code)
 
 
-@app.command()
-def ask(
-    questions: list[str] = Argument(metavar="QUESTION...", help="Several are one conversation."),
-    docs: Path | None = Option(None, "--docs", "-d", metavar="FOLDER", help="Your own documents, or one of them."),
-    index: Path | None = Option(None, "--index", "-i", metavar="DIR", help="Or an index. Default: CONVAGENT_INDEX."),
-    model: str = MODEL,
-    embedder: str | None = EMBEDDER,
-    only: str = ONLY,
-    as_json: bool = Option(False, "--json", help="A line of JSON for each answer."),
-) -> None:
+@command(app, "ask")
+class Ask(Source):
     """Answer a question and end: for scripts. Nothing is kept of it.
 
-    [bold]convagent ask "When is the rent due?" --docs ~/notes[/]
     [bold]convagent ask "When is the rent due?" "And if it is late?" --docs ~/notes --json[/]
     """
-    from agent.chat.ask import answer_questions, show_answers
-    from agent.chat.source import resolve_source
 
-    answered = answer_questions(questions, resolve_source(docs, index), model, embedder, only)
-    show_answers(answered, as_json=as_json)
+    questions: list[str] = Argument(..., metavar="QUESTION...", help="Several are one conversation.")
+    only: str = ONLY
+    as_json: bool = Option(False, "--json", help="A line of JSON for each answer.")
+
+    def __call__(self) -> None:
+        from agent.chat.ask import answer_questions
+        from agent.chat.interactive import ChatRequest
+
+        answer_questions(self.questions, fill(ChatRequest, self), as_json=self.as_json)
 
 
 @command(app, "serve")

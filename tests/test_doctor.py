@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.models.bundled import find_bundled_gguf
-from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.embedding.minilm import convert_to_gguf, find_weights
 from agent.models.local.hardware import layers_to_offload, physical_cores
 from agent.models.protocol import ignore_call
 from agent.models.registry import open_model
@@ -47,14 +47,14 @@ def test_the_models_files_and_what_computes_them_are_told(cache: Path, monkeypat
     """Before and after the copies are made in the cache, which is not made by looking."""
     before = facts("smollm2", None)
     assert not cache.exists()
-    for section, source in ((LANGUAGE, find_bundled_gguf()), (EMBEDDING, find_bundled_weights())):
+    for section, source in ((LANGUAGE, find_bundled_gguf()), (EMBEDDING, find_weights())):
         told_of = {fact.name: fact for fact in before.sections[section]}
         assert told_of["source"].about == str(source)
         assert told_of["copy"].value == "made at first use"
     assert values(before, LANGUAGE)["layers offloaded"] == layers_to_offload()
     model = open_model("smollm2", ignore_call)
     model.close()
-    convert_to_gguf(find_bundled_weights(), hash_file(find_bundled_weights()))
+    convert_to_gguf(find_weights(), hash_file(find_weights()))
     monkeypatch.setenv("CONVAGENT_THREADS", "1")
     found = facts("smollm2", None)
     assert [values(found, section)["copy"] for section in (LANGUAGE, EMBEDDING)] == ["ready", "ready"]

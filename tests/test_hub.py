@@ -13,7 +13,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 
 from agent.models.bundled import find_bundled_gguf
 from agent.models.catalogue import _kind_from_metadata, detect_kind, find_model_file
-from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.embedding.minilm import convert_to_gguf, find_weights
 from agent.models.hub import _explain, choose_file, fetch
 from agent.models.learned import QUERY_ENCODER_BASE
 from indexes.passage_index import PassageIndex
@@ -68,7 +68,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub() -> Iterator[str]:
-    Hub.gguf, Hub.asked = convert_to_gguf(find_bundled_weights(), QUERY_ENCODER_BASE), []
+    Hub.gguf, Hub.asked = convert_to_gguf(find_weights(), QUERY_ENCODER_BASE), []
     Hub.etag = hash_file(Hub.gguf)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever)
@@ -151,7 +151,7 @@ def test_what_goes_wrong_is_told_with_what_to_do_and_no_token(monkeypatch: pytes
 def test_what_a_model_is_for_stands_in_its_metadata(tmp_path: Path) -> None:
     (tmp_path / "torn.gguf").write_bytes(b"GGUF")
     assert detect_kind(find_bundled_gguf()) == "language"
-    assert detect_kind(convert_to_gguf(find_bundled_weights(), QUERY_ENCODER_BASE)) == "embedding"
+    assert detect_kind(convert_to_gguf(find_weights(), QUERY_ENCODER_BASE)) == "embedding"
     assert detect_kind(tmp_path / "torn.gguf") == "unreadable"
     assert _kind_from_metadata({"general.architecture": "qwen3", "qwen3.pooling_type": "3"}) == "embedding"
     assert _kind_from_metadata({"general.architecture": "bert", "bert.pooling_type": "4"}) == "other"

@@ -7,7 +7,7 @@ import llama_cpp
 import pytest
 
 from agent.models.bundled import find_bundled_gguf, requantise, requantised_path
-from agent.models.embedding.minilm import convert_to_gguf, find_bundled_weights
+from agent.models.embedding.minilm import convert_to_gguf, find_weights
 from agent.models.local.hardware import layers_to_offload, physical_cores, threads_to_use
 from agent.models.local.weights import describe_processor
 from agent.models.registry import open_embedder, open_model
@@ -62,7 +62,7 @@ def test_a_torn_copy_of_the_language_model_is_made_anew(
 
 @needs_embedder
 def test_a_torn_copy_of_the_embedding_model_is_made_anew(cache: Path) -> None:
-    source = find_bundled_weights()
+    source = find_weights()
     target = convert_to_gguf(source, hash_file(source))
     whole = target.read_bytes()
     target.write_bytes(whole[:-1])

@@ -9,7 +9,7 @@ import pytest
 from agent.models import learned
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
 from agent.models.embedding.llama_cpp import LlamaCppEmbedder
-from agent.models.embedding.minilm import DIGESTS, find_bundled_weights
+from agent.models.embedding.minilm import DIGESTS, find_weights
 from agent.models.embedding.query_encoder_and_reader import open_query_encoder
 from agent.models.protocol import Conversation, Task
 from agent.models.registry import open_embedder, open_model
@@ -70,14 +70,14 @@ def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monke
     package.mkdir(parents=True)
     copies = [package.parent / find_bundled_gguf().name, *(package / name for name in DIGESTS)]
     for source, copy in zip(
-        (find_bundled_gguf(), *(find_bundled_weights().with_name(name) for name in DIGESTS)), copies, strict=True
+        (find_bundled_gguf(), *(find_weights().with_name(name) for name in DIGESTS)), copies, strict=True
     ):
         copy.write_bytes(source.read_bytes())
     monkeypatch.syspath_prepend(tmp_path)
     for module in ("agent.models.bundled", "agent.models.embedding.minilm"):
         monkeypatch.setattr(f"{module}.PACKAGE", package.parent.name)
     find_bundled_gguf()
-    find_bundled_weights()
+    find_weights()
     for path in reversed(copies):  # the last one is looked at last
         whole = path.read_bytes()
         path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # of the same size
@@ -90,7 +90,7 @@ def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monke
 @needs_model
 @needs_embedder
 def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights, damaged = find_bundled_weights(), tmp_path / "damaged.safetensors"
+    weights, damaged = find_weights(), tmp_path / "damaged.safetensors"
     damaged.write_bytes(learned.QUERY_ENCODER.read_bytes()[:5000])
     monkeypatch.setattr("agent.models.embedding.query_encoder_and_reader.QUERY_ENCODER", damaged)
     with pytest.raises(InvalidInputError, match="is damaged"):

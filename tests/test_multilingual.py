@@ -86,7 +86,7 @@ def test_who_asks_in_another_language_is_told_once_how(minilm: Embedder, tmp_pat
 
 
 def test_weights_that_are_missing_or_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = multilingual.find_multilingual_weights()
+    source = multilingual.find_weights()
     monkeypatch.setattr(multilingual, "PACKAGE", "not_installed")
     monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path))
     with pytest.raises(MissingError, match="not installed") as caught:
@@ -96,8 +96,8 @@ def test_weights_that_are_missing_or_others_are_refused(tmp_path: Path, monkeypa
     folder = multilingual.find_pulled_folder()
     folder.mkdir(parents=True)
     shutil.copy(source, folder)
-    assert multilingual.find_multilingual_weights().parent == folder
+    assert multilingual.find_weights().parent == folder
     with (folder / source.name).open("r+b") as file:
         file.write(b"x")
     with pytest.raises(InvalidInputError, match="SHA-256 differs"):
-        multilingual.find_multilingual_weights()
+        multilingual.find_weights()

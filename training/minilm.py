@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
-from agent.models.embedding.minilm import NAME, find_bundled_weights
+from agent.models.embedding.minilm import NAME, find_weights
 from agent.models.embedding.query_encoder_and_reader import A, B
 from training.loop import pad
 
@@ -24,7 +24,7 @@ class ChangedMiniLM(nn.Module):
 
     def __init__(self, rank: int) -> None:
         super().__init__()
-        folder = find_bundled_weights().parent
+        folder = find_weights().parent
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         base = AutoModel.from_pretrained(folder, add_pooling_layer=False)
         changes = LoraConfig(r=rank, lora_alpha=rank, target_modules=LAYERS, lora_dropout=0.05)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from agent.models.embedding.llama_cpp import open_gguf
-from agent.models.embedding.multilingual import DIGEST, NAME, convert_to_gguf, find_multilingual_weights, prepare
+from agent.models.embedding.multilingual import DIGEST, NAME, convert_to_gguf, find_weights, prepare
 from agent.models.learned import MULTILINGUAL_CENTRE
 from indexes.ranking.vectors import Vectors
 from indexes.text.sentences import split_sentences
@@ -30,7 +30,7 @@ def main() -> None:
     english = [*islice((sentence for text in texts for sentence in split_sentences(text)[2:4]), ENGLISH_SENTENCES)]
     rows = (HERE / "multilingual_sentences.txt").read_text(encoding="utf-8").splitlines()
     languages = [*zip(*(row.split("\t") for row in rows), strict=True)]
-    embedder = open_gguf(convert_to_gguf(find_multilingual_weights()), name=NAME, digest=DIGEST, threads=2)
+    embedder = open_gguf(convert_to_gguf(find_weights()), name=NAME, digest=DIGEST, threads=2)
 
     def find_mean(sentences: Sequence[str]) -> Vectors:
         return np.asarray(embedder.embed([prepare(sentence) for sentence in sentences]).mean(axis=0))

@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
-from agent.models.embedding.minilm import NAME, find_bundled_weights
+from agent.models.embedding.minilm import NAME, find_weights
 from agent.models.learned import READER
 from agent.models.registry import open_embedder
 from training.loop import Schedule, endless_batches, pad, read_arguments, train
@@ -58,7 +58,7 @@ class Reader(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        folder = find_bundled_weights().parent
+        folder = find_weights().parent
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self.bert: Any = AutoModel.from_pretrained(folder, add_pooling_layer=False)
         self.bert.embeddings.requires_grad_(False)
@@ -209,7 +209,7 @@ def _auc(margins: Sequence[tuple[float, bool]]) -> float:
 
 def save_reader(model: Reader, path: Path) -> None:
     """Write what was learned: of each weight the change, as 8-bit integers with a scale a row."""
-    base = AutoModel.from_pretrained(find_bundled_weights().parent, add_pooling_layer=False).state_dict()
+    base = AutoModel.from_pretrained(find_weights().parent, add_pooling_layer=False).state_dict()
     tensors: dict[str, np.ndarray] = {}
     for name, weight in model.bert.named_parameters():
         if weight.requires_grad:

@@ -40,6 +40,9 @@ I also understand: which documents do you have?; only in travel/; mails of 2025
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 
 
+OTHER_LANGUAGE = "(Documents in another language: `convagent model pull multilingual`, then --embedder multilingual.)"
+
+
 @dataclass(slots=True)
 class Terminal:
     """The conversation as it is typed and shown."""
@@ -64,7 +67,7 @@ class Terminal:
             if name.startswith("/") and name not in OF_SESSION:
                 self._run_command(name, argument.strip())
             elif line.strip():
-                self._ask(line)
+                self.ask(line)
             return True
         except ConvagentError as error:
             self._say(str(error), "red")
@@ -76,7 +79,8 @@ class Terminal:
             raise UsageError(f"there is no command {name}", remedy="/help lists them.")
         getattr(self, COMMANDS[name])(argument)
 
-    def _ask(self, utterance: str) -> None:
+    def ask(self, utterance: str) -> None:
+        """Answer, and show it. Raises what `Session.ask` raises."""
         with self._show_progress() as observer:
             answered = self.session.ask(utterance, observer)
         if self.session.turns[-1].kind == "question":

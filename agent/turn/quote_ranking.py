@@ -19,7 +19,7 @@ from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embedder, combine_vectors
 from indexes.text.analysis import ENGLISH
 from indexes.text.compounds import COMPOUNDING, find_compounds
-from indexes.text.languages import WeightedText, find_question_language
+from indexes.text.languages import find_question_language
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
@@ -91,7 +91,8 @@ def _compare_meaning(
     """The cosine of each quote with the question, and how surely any of them answers it: the higher, the surer."""
     embed, spread = embedder.embed, embedder.spread
     plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
-    question = combine_vectors(embed, question_parts(query, lead_characters))
+    followed = lead_and_utterance(query, lead_characters)
+    question = combine_vectors(embed, [(query.utterance, 1.0), (query.standalone, 1.0), (followed, 0.5)])
     cosines = [float(cosine) / spread for cosine in (plain @ question + headed @ question) / 2]
     return cosines, max(nearest_cosine(plain, query, embed, lead_characters) / spread, *cosines)
 
@@ -159,8 +160,3 @@ def _score_by_words(
     scores = score_by_bm25(asked, [quote.lead for quote in quotes], [quote.language for quote in quotes])
     best = max(scores) or 1.0
     return [replace(quote, score=score / best) for quote, score in zip(quotes, scores, strict=True)]
-
-
-def question_parts(query: Query, lead_characters: int) -> list[WeightedText]:
-    """What an answer should say: the utterance and its rewrite, and what it follows."""
-    return [(query.utterance, 1.0), (query.standalone, 1.0), (lead_and_utterance(query, lead_characters), 0.5)]

