@@ -162,6 +162,7 @@ class LlamaCppModel(LanguageModel):
             context = KvCache(self._weights.model, ADAPTER_CONTEXT, self._context.threads, adapter)
             template = ChatTemplate(ADAPTER_TEMPLATE)
             self._taught[name] = LlamaCppModel(self.name, self.digest, self.listen, self._weights, context, template)
+        self._taught[name].listen = self.listen
         return self._taught[name]
 
     def _prompt(self, conversation: Conversation, task: Task, room: int) -> tuple[str, list[int], tuple[str, ...]]:
