@@ -11,10 +11,19 @@ from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
 from agent.models.embedding.llama_cpp import LlamaCppEmbedder
 from agent.models.embedding.minilm import DIGESTS, find_weights
 from agent.models.embedding.query_encoder_and_reader import open_query_encoder
-from agent.models.protocol import Conversation, Task
+from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_embedder, open_model
 from agent.turn.extractive_answer import LengthLimit, extract_answer
-from agent.turn.query_rewriting import complete_rewrite, compose_conversation, is_faithful, rewrite_query
+from agent.turn.query_rewriting import (
+    NoCall,
+    SearchCall,
+    call_search,
+    complete_rewrite,
+    compose_conversation,
+    is_faithful,
+    is_negated,
+    rewrite_query,
+)
 from indexes.ranking.vectors import Embedder
 from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, MissingError
@@ -170,3 +179,17 @@ def test_what_a_rewrite_drops_is_kept() -> None:
     assert completed == "It was too salty. How long does rye bread keep?"
     keeps = (*BREAD, Message("user", "How long does it keep for a week?"))
     assert not complete_rewrite("How do I bake rye bread?", keeps)
+    flour = (*BREAD, Message("user", "And spelt?"))
+    assert complete_rewrite("How do I bake spelt bread?", flour)
+    assert not complete_rewrite("How do I bake rye bread?", flour)
+
+
+def test_a_contraction_denies_and_a_number_does_not() -> None:
+    denied = ("What isn't baked?", "What is baked?", "Never bake it.", "Does No. 3 bake?", "No, the bread.")
+    assert [is_negated(text) for text in denied] == [True, False, True, False, False]
+
+
+@needs_model
+def test_where_nothing_is_asked_nothing_is_called(smollm2: LanguageModel) -> None:
+    assert isinstance(call_search((*BREAD, Message("user", "Thanks a lot!")), smollm2), NoCall)
+    assert isinstance(call_search(KEEPS.messages, smollm2), SearchCall)

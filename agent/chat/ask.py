@@ -29,17 +29,17 @@ def answer_questions(questions: Sequence[str], request: ChatRequest, *, as_json:
         terminal = Terminal(session, Console(highlight=False, soft_wrap=True))
         for question in questions:
             if as_json:
-                terminal.console.out(to_json(session.ask(question)), highlight=False)
+                terminal.console.out(to_json(question, session.ask(question)), highlight=False)
             else:
                 terminal.ask(question)
 
 
-def to_json(answered: TurnResult) -> str:
+def to_json(question: str, answered: TurnResult) -> str:
     """A turn on one line: the answer, its sentences with the numbers of their sources, and the sources."""
     response, sources = answered.response, cited_sources(answered)
     numbers = {source.passage.id: source.number for source in sources}
     shown: dict[str, Any] = {
-        "question": answered.query.utterance,
+        "question": question,
         "searched_for": answered.query.standalone,
         "answered": bool(response.used) and not says_not_found(response),
         "direct": response.direct,

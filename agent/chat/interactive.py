@@ -38,8 +38,6 @@ Ask, and go on asking. Commands:
   /help              this                                 /quit          or Ctrl-D
 I also understand: which documents do you have?; only in travel/; mails of 2025
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
-
-
 OTHER_LANGUAGE = "(Documents in another language: `convagent model pull multilingual`, then --embedder multilingual.)"
 
 
@@ -198,17 +196,10 @@ class Terminal:
         embedder = self.session.assistant.current.embedder
         read = tuple(sorted({passage.language for passage in answered.passages}))
         asked = find_question_language(utterance, read)
-        if (
-            asked
-            and read
-            and asked not in read
-            and embedder
-            and embedder.name == "minilm"
-            and not self.told_of_languages
-        ):
+        is_other = asked and read and asked not in read and embedder and embedder.name == "minilm"
+        if is_other and not self.told_of_languages:
             self.told_of_languages = True
-            how = "`convagent model pull multilingual`, then --embedder multilingual, asks them in yours."
-            self._say(f"(These documents are in another language. {how})", "dim")
+            self._say(OTHER_LANGUAGE, "dim")
 
     def _offer_to_remember(self, utterance: str) -> None:
         if self.session.problem:  # there is no room for a statement either

@@ -127,10 +127,14 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
     if name == "multilingual":
-        from agent.models.embedding.multilingual import find_weights, open_multilingual
+        from agent.models.embedding import minilm, multilingual
 
-        read = getattr(open_embedder(None, threads=threads), "read", None)  # of English
-        return open_multilingual(find_weights(), threads or threads_to_use(), read)
+        many = threads or threads_to_use()
+        try:
+            read = _keep_reading(minilm.find_weights(), many)
+        except MissingError:
+            read = None
+        return multilingual.open_multilingual(multilingual.find_weights(), many, read)
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
     from agent.models.embedding import llama_cpp
 
@@ -142,7 +146,7 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     from agent.models.bundled import open_from_cache
     from agent.models.embedding.llama_cpp import open_gguf
     from agent.models.embedding.minilm import convert_to_gguf
-    from agent.models.embedding.query_encoder_and_reader import open_query_encoder, open_reader
+    from agent.models.embedding.query_encoder_and_reader import open_query_encoder
     from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
 
     embedder = open_from_cache(
@@ -150,12 +154,20 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
         lambda path: open_gguf(path, name="minilm", digest=DIGEST, threads=threads),
     )
     open_encoder = cache(partial(open_query_encoder, weights, DIGEST, threads))
+    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder()(text))
+    return replace(embedder, encode_turn=encode_turn, read=_keep_reading(weights, threads))
+
+
+def _keep_reading(weights: Path, threads: int) -> Read:
+    """The reader over these weights, opened when it is first needed. It reads nothing where it cannot be opened, which
+    is said once: answers are chosen as without it."""
+    from agent.models.embedding.query_encoder_and_reader import open_reader
+    from agent.models.learned import QUERY_ENCODER_BASE
 
     @cache
     def find_reader() -> Read | None:
-        """None where it cannot be opened, which is said once: answers are chosen as without it."""
         try:
-            return open_reader(weights, DIGEST, threads)
+            return open_reader(weights, QUERY_ENCODER_BASE, threads)
         except ConvagentError as error:
             log.warning("Answers are chosen without the reader: %s", error)
             return None
@@ -165,8 +177,7 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
         read = find_reader()
         return read(question, passage) if read else ()
 
-    encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder()(text))
-    return replace(embedder, encode_turn=encode_turn, read=read_once)
+    return read_once
 
 
 def is_server_address(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Whether any of some quotes answers the question, or it is to be said that none does: the abstention.
 
 By meaning and by reading, in English; in another language by the words that question and quotes share, since the
-embedded model and the reader know English alone.
+bundled embedding model and the reader know English alone.
 """
 
 import re

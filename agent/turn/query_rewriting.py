@@ -1,15 +1,14 @@
 """The turn made searchable: what the utterance leaves unsaid, and where it is wanted a hypothetical answer.
 
-An encoder that was taught conversations tells which of their words the question that stands alone has. Without one, a
-small language model chooses among the phrases that are there: it cannot rewrite a question, but it knows by likelihood
-what the question refers to. A larger one rewrites in its own words (docs/log.md has the figures).
+The bundled model was taught to call the search with the question that stands alone. Beside it an encoder that was
+taught conversations tells which of their words the question has; without one, their likeliest phrases join it. A
+larger model rewrites in its own words (docs/log.md has the figures).
 """
 
 import re
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -17,7 +16,7 @@ from msgspec import Meta, Struct
 import prompts
 from agent.models.bundled import REWRITER
 from agent.models.protocol import Conversation, LanguageModel, Task
-from agent.turn.attribution import NEGATIONS
+from agent.turn.attribution import NEGATIONS, content_words
 from agent.turn.question_words import asks_of_another, find_codes, find_names, leans_on_conversation
 from indexes.ranking.vectors import EncodeTurn
 from indexes.text.analysis import extract_stems, load_stop_words
@@ -49,8 +48,7 @@ def compose_search_prompt(messages: Sequence[Message]) -> str:
     for message in (*older[:1], *recent):
         words = message.text.split()[: REPLY_WORDS if message is history[-1] else EARLIER_REPLY_WORDS]
         lines.append(f"Q: {message.text}" if message.role == "user" else f"A: {' '.join(words)}")
-    asked = "Call passage_search with the last question so that it stands alone."
-    return "\n".join([*lines, f"Q: {last.text}", asked])
+    return "\n".join([*lines, f"Q: {last.text}", "Call passage_search with the last question so that it stands alone."])
 
 
 class CallArguments(Struct, frozen=True):
@@ -108,13 +106,7 @@ def _find_stems(text: str) -> frozenset[str]:
 
 
 def _find_content(text: str) -> frozenset[str]:
-    """The stems of the words that mean something by themselves."""
-    return _find_stems(text) - _find_stop_stems()
-
-
-@cache
-def _find_stop_stems() -> frozenset[str]:
-    return _find_stems(" ".join(load_stop_words()))
+    return frozenset(word.stem for word in content_words(text))
 
 
 _PUNCTUATION = string.punctuation + "“”‘’…–—"

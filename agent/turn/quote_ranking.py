@@ -77,10 +77,7 @@ def judge_quotes(
 
 
 def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
-    """The language of a question that is surely not in English; else "".
-
-    The embedded model knows English alone: how near a text in a third language is says nothing.
-    """
+    """The language of a question that is surely not in English, which the reader does not know; else ""."""
     language = find_question_language(utterance, tuple(sorted({quote.language for quote in quotes})))
     return "" if language == ENGLISH else language
 

@@ -116,9 +116,8 @@ class Searcher:
 
     def _call_tool(self, query: Query) -> tuple[Hit, ...]:
         started = time.perf_counter()
-        arguments: dict[str, object] = {"query": query.utterance, "more": weigh_words(query, self.plan.tuning)}
-        arguments |= {"meaning": weigh_meaning(query, self.plan.tuning), "k": self.plan.retrieval_depth}
-        arguments["turn"] = query.encoded_text
+        arguments = {"query": query.utterance, "turn": query.encoded_text, "k": self.plan.retrieval_depth}
+        arguments |= {"more": weigh_words(query, self.plan.tuning), "meaning": weigh_meaning(query, self.plan.tuning)}
         call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
         hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
         seconds = round(time.perf_counter() - started, 4)

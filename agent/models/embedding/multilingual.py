@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 
 from agent.models.bundled import check_digest, keep_copy, list_package_folders, open_from_cache
 from agent.models.embedding.minilm import finish, write_metadata
-from agent.models.learned import MULTILINGUAL_CENTRE
+from agent.models.learned import MULTILINGUAL_CENTRE, hash_learned
 from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Vectors
 from indexes.storage.directories import find_cache_directory, find_data_directory
 from schemas.errors import MissingError
@@ -39,14 +40,8 @@ CONFIG = (  # in their order in the file
     *("max_position_embeddings", "type_vocab_size", "layer_norm_eps"),
 )
 # Of a layer, the names in the file and in a GGUF.
-PARTS = dict(
-    zip(
-        ("q", "k", "v", "ao", "fi", "fo"),
-        ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down"),
-        strict=True,
-    )
-)
-PARTS |= {"aln": "attn_output_norm", "oln": "layer_output_norm"}
+PARTS = {"q": "attn_q", "k": "attn_k", "v": "attn_v", "ao": "attn_output", "aln": "attn_output_norm"}
+PARTS |= {"fi": "ffn_up", "fo": "ffn_down", "oln": "layer_output_norm"}
 WHOLE = {"emb.word": "token_embd", "emb.pos": "position_embd", "emb.type": "token_types", "emb.ln": "token_embd_norm"}
 
 
@@ -80,12 +75,12 @@ class MultilingualEmbedder:
     _inside: Embedder
     _common: Vectors  # (numbers,): what the vectors of all texts have in common
     _languages: Vectors  # (directions, numbers): what sets the languages apart
+    digest: str  # of the weights and of what is left out
     size: int
     max_tokens: int
     read: Read | None = None
     encode_turn: EncodeTurn | None = None
     name: str = "multilingual"
-    digest: str = DIGEST
     spread: float = SPREAD
 
     def count_tokens(self, text: str) -> int:
@@ -100,15 +95,15 @@ class MultilingualEmbedder:
 
 
 def open_multilingual(source: Path, threads: int, read: Read | None) -> MultilingualEmbedder:
-    """The embedder over these weights. Errors: those of `convert_to_gguf`."""
+    """The embedder over these weights. Errors: those of `convert_to_gguf` and `hash_learned`."""
     from agent.models.embedding.llama_cpp import open_gguf
 
     inside = open_from_cache(
         partial(convert_to_gguf, source), lambda path: open_gguf(path, name=NAME, digest=DIGEST, threads=threads)
     )
-    common, *languages = json.loads(MULTILINGUAL_CENTRE.read_text(encoding="utf-8"))
-    common, languages = np.asarray(common, dtype=np.float32), np.asarray(languages, dtype=np.float32)
-    return MultilingualEmbedder(inside, common, languages, inside.size, inside.max_tokens, read)
+    digest = sha256(f"{DIGEST} {hash_learned(MULTILINGUAL_CENTRE)}".encode()).hexdigest()
+    centre = np.asarray(json.loads(MULTILINGUAL_CENTRE.read_text(encoding="utf-8")), dtype=np.float32)
+    return MultilingualEmbedder(inside, centre[0], centre[1:], digest, inside.size, inside.max_tokens, read)
 
 
 def prepare(text: str) -> str:

@@ -161,8 +161,7 @@ def _leave_out_sections(
     if not is_of_sections or find_mention(outside, conflicting):
         return
     for passage, around, sections in split:
-        reasons = (((need, find_mention([section], need)) for need in against) for section in sections)
-        found = [next(((need, said) for need, said in each if said), None) for each in reasons]
+        found = [next(_find_reasons(section, against), None) for section in sections]
         titles = [section.title.rpartition(": ")[2] for section in sections]
         safe = [f"{title}: {each.text}" for title, each, why in zip(titles, sections, found, strict=True) if not why]
         rest = (replace(passage, text="\n".join(filter(None, (around, *safe)))),) if safe else ()
@@ -170,6 +169,10 @@ def _leave_out_sections(
             if why:
                 need, said = why
                 yield LeftOut(dish, title, need.statement, (section,), said, _name_thing(title, said, need), rest)
+
+
+def _find_reasons(section: Passage, against: Sequence[Need]) -> Iterator[tuple[Need, Sentence]]:
+    return ((need, said) for need in against if (said := find_mention([section], need)))
 
 
 def _split_sections(passage: Passage) -> tuple[str, list[Passage]]:
@@ -211,8 +214,7 @@ def find_mention(passages: Iterable[Passage], need: Need) -> Sentence | None:
     for passage in passages:
         sentences = split_sentences(passage.text)
         found = next((text for text in sentences if _speaks_of(text, passage.title, need)), "")
-        titles = passage.title.split(": ")  # but the names of what something else is asked for in the place of
-        headings = [title for title in titles if not (need.replaced and content_stems(title) <= need.replaced)]
+        headings = [heading for heading in passage.title.split(": ") if not _is_replaced(heading, need)]
         if not found and any(mentions_any(heading, need.things) for heading in headings):
             found = next(iter(sentences), "")
         if found:
@@ -232,6 +234,11 @@ def _speaks_of(text: str, title: str, need: Need) -> bool:
         return mentions_any(text, need.things)
     claimed = set[Thing]() if need.severity == "health" else _find_claimed(f"{title}. {text}")
     return mentions_any(INSTEAD.sub(" ", text), (thing for thing in need.things if thing not in claimed))
+
+
+def _is_replaced(heading: str, need: Need) -> bool:
+    """Whether a heading is but the name of what something else is asked for in the place of."""
+    return bool(need.replaced) and content_stems(heading) <= need.replaced
 
 
 def _find_claimed(text: str) -> set[Thing]:

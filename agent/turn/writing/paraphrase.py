@@ -62,9 +62,11 @@ def leaves_out(written: str, sources: Sequence[str]) -> bool:
     missing = [stem for stem in held if stem not in said]
     glued = held[: next((place for place, stem in enumerate(held) if stem in said), len(held))]
     adds = len(sources) > 1 or not said <= set(held)
-    return bool(missing) and (
-        adds or missing != glued or len(glued) > MOST_GLUED or any(stem[0].isdigit() for stem in glued)
-    )
+    return bool(missing) and (adds or missing != glued or len(glued) > MOST_GLUED or any(map(_is_number, glued)))
+
+
+def _is_number(stem: str) -> bool:
+    return stem[0].isdigit()
 
 
 def _stems(text: str) -> list[str]:

@@ -39,8 +39,7 @@ def chunk_message(data: bytes, place: str) -> Iterator[Chunk]:
     with explain_faults(KIND):
         message = message_from_bytes(data)
         parts = list(islice(_walk_parts(message), MAX_PARTS))
-        shown = [part for part in parts if part.get_content_type() in ("text/plain", "text/html")]
-        attached = [part for part in parts if part not in shown or part.get_content_disposition() == "attachment"]
+        attached = [part for part in parts if _is_attachment(part)]
         names = [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in attached]
         shown_date, date = _read_date(message)
         heading, described = _describe_message(message, shown_date, names[:MAX_NAMES])
@@ -111,6 +110,10 @@ def _walk_parts(message: Message) -> Iterator[Message]:
                 yield from _walk_parts(part)
     else:
         yield message
+
+
+def _is_attachment(part: Message) -> bool:
+    return part.get_content_disposition() == "attachment" or part.get_content_type() not in ("text/plain", "text/html")
 
 
 def _read_body(parts: Sequence[Message]) -> Iterator[Block]:
