@@ -72,7 +72,7 @@ def answer_turn(
         whole = answer_from_whole_documents(utterances, tools.documents, tools.search, embedder, plan.tuning.answer)
         if whole and is_harmless(whole.passages, needs, utterances):
             if is_harmless(whole.to_write, needs, utterances):
-                whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), embedder, plan)
+                whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
     depths = FURTHER if needs and given.hits is None else (1,)
     for depth in depths:  # until enough is left that fits
@@ -80,7 +80,7 @@ def answer_turn(
         review = review_passages(passages, plan.reading_depth, needs, utterances)
         if len(review.kept) >= min(plan.reading_depth, len(passages)) or depth * plan.reading_depth >= len(hits):
             break
-    answer = answer_for_person(query, conversation, statements, review, Writer(llm, tools.show), embedder, plan)
+    answer = answer_for_person(query, statements, review, Writer(llm, tools.show), embedder, plan)
     used = answer.selected_statements if given.statements is None else statements
     return TurnResult(turn.id, query, used, hits, answer.passages, answer.responses)
 

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from agent.evaluation.scores import ranking_measures
-from agent.models.protocol import Conversation, LanguageModel
+from agent.models.protocol import LanguageModel
 from agent.models.registry import open_embedder, open_model
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quote_ranking import rank_quotes
@@ -35,7 +35,7 @@ from agent.turn.writing.responses import generate_responses
 from benchmarks.answerability import area_under_curve, judge_passages, share_told
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
-from schemas.records import Message, Passage, Plan, Query
+from schemas.records import Passage, Plan, Query
 
 SAME = 0.8
 WORD = re.compile(r"\w+")
@@ -107,8 +107,7 @@ def is_same(text: str, sentence: str) -> bool:
 def answer(question: Question, llm: LanguageModel, embedder: Embedder) -> Answered:
     """A question answered from its passage."""
     passages, query = (question.passage,), Query(question.question)
-    conversation = Conversation("", (Message("user", question.question),))
-    response = generate_responses(query, conversation, (), passages, Writer(llm), embedder, PLAN)[0]
+    response = generate_responses(query, (), passages, Writer(llm), embedder, PLAN)[0]
     quoted = [sentence.text for sentence in response.sentences if sentence.passage_ids]
     quotes = find_quotes(passages, PLAN.tuning.answer)
     ranked = rank_quotes(quotes, query, (), embedder, PLAN.tuning)[0] if quotes else []

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.turn.writing.paraphrase import why_not_meant
-from agent.turn.writing.small_model import read_written
+from agent.turn.writing.sources import read_written
 
 REPLIES = Path(__file__).parent.parent / "training" / "written_replies.jsonl"
 NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}")

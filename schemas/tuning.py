@@ -94,8 +94,6 @@ class AnswerTuning:
     answerable_reading: float = 0.015  # what the best margin adds to that cosine
     own_language: bool = False  # whether what is said about the answer is in the language of the question
     fallback_sentences: int = 2  # quoted then
-    same_sentence: float = 0.5  # cosine, or share of words, from which a sentence may stand for another
-    recent_messages: int = 5  # that passages give way to in the prompt of a model that writes
 
 
 @dataclass(frozen=True, slots=True)

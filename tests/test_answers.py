@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from agent.evaluation.answers import evaluate_answers, measure_turn, rouge_f1, supported_share
-from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.runs.evidence import PassageTexts
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
@@ -18,7 +17,7 @@ from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError
-from schemas.records import Hit, Message, Passage, Plan, Query
+from schemas.records import Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
 from tests.conftest import EXAMPLES, needs_embedder
 
@@ -67,10 +66,9 @@ def test_a_further_answer_may_be_found_where_the_first_passages_have_none(minilm
     asked = Query("How many valves has a trumpet?")
     plan = Plan(context_passages=1, responses=2)
     step = partial(generate_responses, writer=Writer(open_model("none")), embedder=minilm, plan=plan)
-    conversation = Conversation("", (Message("user", asked.utterance),))
-    [found] = step(asked, conversation, (), [BREAD, MUSIC])
+    [found] = step(asked, (), [BREAD, MUSIC])
     assert found.used == (MUSIC.id,)
-    [none] = step(Query("How deep is the North Sea?"), conversation, (), [BREAD, MUSIC])
+    [none] = step(Query("How deep is the North Sea?"), (), [BREAD, MUSIC])
     assert says_not_found(none)
 
 

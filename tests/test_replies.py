@@ -12,7 +12,8 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.paraphrase import why_not_meant
 from agent.turn.writing.responses import generate_responses
-from agent.turn.writing.small_model import Source, compose_writer_prompt, read_written
+from agent.turn.writing.small_model import compose_writer_prompt
+from agent.turn.writing.sources import Source, read_written
 from benchmarks.paraphrases import measure, read_pairs
 from schemas.records import Message, Passage, Plan, Query, Response, Sentence
 from tests.conftest import needs_model
@@ -32,7 +33,7 @@ class Taught(ScriptedModel):
 def answer(reply: str, shown: list[Response] | None = None, plan: Plan = WRITE, *, quotes: bool = False) -> Response:
     llm: Any = Taught(Script(ask={"write": [reply]}), ignore_call)
     writer = Writer(llm, None if shown is None else shown.append, quotes=quotes)
-    [response] = generate_responses(Query(ASKED), TALK, (), [BREAD], writer, None, plan)
+    [response] = generate_responses(Query(ASKED), (), [BREAD], writer, None, plan)
     return response
 
 
@@ -85,7 +86,7 @@ def test_the_bundled_model_writes_what_is_meant(smollm2: Any) -> None:
     smollm2.listen = calls.append
     passage = Passage("lease:1", "Rent: 410 EUR a month, due on the 3rd. Deposit: two months.", "Lease of the hut")
     query = Query("What is the rent of the hut?")
-    [response] = generate_responses(query, TALK, (), [passage], Writer(smollm2), None, WRITE)
+    [response] = generate_responses(query, (), [passage], Writer(smollm2), None, WRITE)
     assert calls[-1].step == "write"
     assert calls[-1].tokens_written > 5
     assert "410" in response.text

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from agent.chat.session import PLAN, Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
-from agent.models.protocol import Conversation
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.turn.attribution import why_unsupported
@@ -25,7 +24,7 @@ from indexes.documents.document_index import open_documents
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.text.response_length import MAX_TOKENS, response_length
-from schemas.records import Call, Message, Passage, Plan, Query, Response, ScoredStatement, Statement
+from schemas.records import Call, Passage, Plan, Query, Response, ScoredStatement, Statement
 from tests.conftest import examples, needs_embedder, read_cases
 
 PEANUTS = "I am allergic to peanuts."
@@ -280,8 +279,7 @@ def answer(passages: list[Passage], statements: list[str], utterance: str, plan:
     """What a person with these statements is answered from these passages, without any model."""
     ptkb = [Statement(str(n), text) for n, text in enumerate(statements)]
     review = review_passages(passages, 5, find_needs(ptkb, (), [utterance]), [utterance])
-    conversation = Conversation("", (Message("user", utterance),))
-    made = answer_for_person(Query(utterance), conversation, (), review, Writer(open_model("none")), None, plan)
+    made = answer_for_person(Query(utterance), (), review, Writer(open_model("none")), None, plan)
     return review, made.responses[0]
 
 
@@ -365,18 +363,15 @@ def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
 @pytest.mark.parametrize("asked", ["What dinner could I cook?", "How do the noodles taste?"])
 def test_a_model_that_writes_has_no_say_in_it(asked: str) -> None:
     """It is not shown what is left out; and a warning of what it cites stands before its words."""
-    sentences = [
-        {"text": "A quick dinner of noodles.", "passages": ["1"]},
-        {"text": "Serve it with rice.", "passages": ["1"]},
-    ]
     calls: list[Call] = []
     llm = ScriptedModel(
-        Script(ask={"write": [{"sentences": sentences}], "correct": sentences}), calls.append, writes_answers=True
+        Script(ask={"write": ["A quick dinner of noodles. [1] Serve it with rice. [1]"]}),
+        calls.append,
+        writes_answers=True,
     )
     needs = find_needs([Statement("1", PEANUTS)], (), [asked])
     review = review_passages([SATAY, WARNED, SOUP], 5, needs, [asked])
-    conversation = Conversation("", (Message("user", asked),))
-    made = answer_for_person(Query(asked), conversation, (), review, Writer(llm), None, Plan())
+    made = answer_for_person(Query(asked), (), review, Writer(llm), None, Plan())
     [response] = made.responses
     assert response.sentences[0].text == WARNED.text
     is_fact = asked.startswith("How")

@@ -14,32 +14,28 @@ import pytest
 from rich.console import Console
 
 from agent.chat.interactive import Terminal
-from agent.chat.session import Assistant, Session, open_assistant, open_collection
+from agent.chat.session import PLAN, Assistant, Session, open_assistant, open_collection
 from agent.chat.store import Store
-from agent.models.protocol import Conversation, LanguageModel
+from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
-from agent.models.wrapper import ModelWrapper
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.responses import generate_responses
 from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
-from indexes.text.units import split_units
-from schemas.records import Message, Passage, Plan, Query, Response
+from schemas.records import Passage, Plan, Query, Response
 from tests.conftest import PATIENCE
 from tests.serving import serving
-from tests.stand_in import StandIn, draft, standing_in
+from tests.stand_in import StandIn, draft, name_step, standing_in
 
-BREAD = Passage("bread:1", "Rice bread keeps for two days in a tin. It is made without wheat.")
-BRASS = Passage("brass:1", "Brass keeps its tune in the cold.")
-ASKED = "How long does rice bread keep?"
-TALK = Conversation("Be brief.", (Message("user", ASKED),))
-KEEPS, TUNE = "Rice bread keeps for two days.", "Brass keeps its tune in the cold."
-TWO_DAYS = '{"text": "In a tin, rice bread keeps for two days.", "passages": ["1"]}'
-NINE_DAYS = '{"text": "Rice bread keeps for nine days.", "passages": ["1"]}'
+BREAD = Passage("bread:1", "Rice bread keeps for two days in a tin. Rice bread is made without wheat.")
+BRASS = Passage("brass:1", "A trumpet sounds lower in the cold.")
+ASKED = "How long does rice bread keep in a tin?"
+KEEPS, MADE = "In a tin, rice bread keeps for two days.", "Rice bread is made without wheat."
+NINE = "Rice bread keeps for nine days in a tin."
+QUOTED = ["Rice bread keeps for two days in a tin.", MADE]
 SORRY = "I am sorry, but I cannot help with that."
-QUOTED = "Rice bread keeps for two days in a tin. It is made without wheat."
-PLANTS = "Which plants grow well in pots on a shady balcony?"
+PLANTS = "How often do ferns need water in summer?"
 
 
 @pytest.fixture
@@ -72,32 +68,25 @@ def behave(**replies: str) -> None:
 
 
 def answer(llm: LanguageModel, show: Callable[[Response], None] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    [response] = generate_responses(Query(ASKED), TALK, (), [BREAD, BRASS], Writer(llm, show), None, Plan())
+    [response] = generate_responses(Query(ASKED), (), [BREAD, BRASS], Writer(llm, show), None, Plan())
     return [(sentence.text, sentence.passage_ids) for sentence in response.sentences]
 
 
 def count_asked(step: str) -> int:
-    return sum(body["response_format"]["json_schema"]["name"] == step for body in StandIn.asked)
+    return sum(name_step(body) == step for body in StandIn.asked)
 
 
-BEHAVIOURS: dict[str, tuple[str, str, list[tuple[str, tuple[str, ...]]], int]] = {
-    # what is written, what is written when asked again, the answer, how often it is asked again
-    "good": (draft((KEEPS, "1"), (TUNE, "2")), "", [(KEEPS, ("bread:1",)), (TUNE, ("brass:1",))], 0),
-    "sloppy": (
-        draft(("Rice bread keeps for nine days in a tin.", "1"), (TUNE, "2")),
-        TWO_DAYS,
-        [("In a tin, rice bread keeps for two days.", ("bread:1",)), (TUNE, ("brass:1",))],
-        1,
-    ),
-    "inventing": (draft(("Rice bread keeps for nine days in a tin.", "1")), NINE_DAYS, [(QUOTED, ("bread:1",))], 1),
-    "citing wrongly": (draft((KEEPS, "2"), (TUNE, "1")), "", [(KEEPS, ("bread:1",)), (TUNE, ("brass:1",))], 0),
-    "repeating": (draft((KEEPS, "1"), (KEEPS, "1"), (KEEPS, "2")), "", [(KEEPS, ("bread:1",))], 0),
-    "correcting in another form": (
-        draft(("Rice bread keeps for nine days in a tin.", "1")),
-        SORRY,
-        [(QUOTED, ("bread:1",))],
-        3,
-    ),
+BEHAVIOURS: dict[str, tuple[str, list[str]]] = {  # what is written, the answer
+    "good": (draft((KEEPS, "1"), (MADE, "2")), [KEEPS, MADE]),
+    "inventing first": (draft((NINE, "1"), (MADE, "2")), QUOTED),
+    "inventing later": (draft((KEEPS, "1"), ("Rice bread is made with wheat.", "2")), [KEEPS]),
+    "beginning with what does not answer": (draft((MADE, "2"), (KEEPS, "1")), QUOTED),
+    "citing wrongly": (draft((KEEPS, "2")), QUOTED),
+    "citing nothing": (KEEPS, QUOTED),
+    "citing what is not there": (draft((KEEPS, "9")), QUOTED),
+    "repeating": (draft((KEEPS, "1"), (KEEPS, "1")), [KEEPS]),
+    "refusing": (SORRY, QUOTED),
+    "thinking first": (f"<think>{NINE} [1]</think>{KEEPS} [1]", [KEEPS]),
 }
 
 
@@ -106,36 +95,28 @@ BEHAVIOURS: dict[str, tuple[str, str, list[tuple[str, tuple[str, ...]]], int]] =
 def test_whatever_is_written_the_answer_is_what_the_passages_say(
     behaviour: str, streamed: bool, llm: LanguageModel
 ) -> None:
-    written, corrected, expected, corrections = BEHAVIOURS[behaviour]
-    behave(write=written, correct=corrected)
+    written, expected = BEHAVIOURS[behaviour]
+    behave(write=written)
     shown: list[Response] = []
-    assert answer(llm, shown.append if streamed else None) == expected
-    assert count_asked("correct") == corrections
+    assert answer(llm, shown.append if streamed else None) == [(text, ("bread:1",)) for text in expected]
     assert ("stream" in StandIn.asked[0]) == streamed
-    assert [response.sentences for response in shown] == [
-        shown[-1].sentences[:count] for count in range(1, len(expected) * streamed + 1)
-    ]
+    count = len(expected) * (streamed and expected != QUOTED)
+    assert [len(response.sentences) for response in shown] == list(range(1, 1 + count))
 
 
-def test_the_second_chance_comes_with_the_reason_and_what_was_cited(llm: LanguageModel) -> None:
-    behave(write=draft(("Rice bread keeps for nine days in a tin.", "1")), correct=TWO_DAYS)
+def test_it_reads_the_sentences_that_were_chosen_after_two_examples(llm: LanguageModel) -> None:
+    behave(write=draft((KEEPS, "1")))
     answer(llm)
-    prompt = StandIn.asked[-1]["messages"][-1]["content"]
-    assert "You wrote: Rice bread keeps for nine days in a tin.\nBut the passage does not say 9." in prompt
-    assert BREAD.text in prompt
-    assert BRASS.text not in prompt
+    messages = StandIn.asked[-1]["messages"]
+    assert [message["role"] for message in messages] == ["system", *["user", "assistant"] * 2, "user"]
+    assert messages[-1]["content"] == f"Question: {ASKED}\n[1] {QUOTED[0]}\n[2] {QUOTED[1]}"
 
 
-def test_a_small_model_gets_no_second_chance(llm: LanguageModel) -> None:
-    behave(write=draft(("Rice bread keeps for nine days in a tin.", "1")))
-
-    class Small(ModelWrapper):
-        writes_answers = False
-
-    [response] = generate_responses(
-        Query(ASKED), TALK, (), [BREAD, BRASS], Writer(Small(llm)), None, Plan(answer="write")
-    )
-    assert (response.text, count_asked("correct")) == (QUOTED, 0)
+def test_what_was_quoted_and_is_not_said_comes_near_in_a_chat(llm: LanguageModel) -> None:
+    behave(write=draft((KEEPS, "1")))
+    plan = PLAN
+    [response] = generate_responses(Query(ASKED), (), [BREAD, BRASS], Writer(llm), None, plan)
+    assert [sentence.text for sentence in response.nearby][:2] == QUOTED
 
 
 def test_a_server_that_answers_a_stream_with_the_whole(llm: LanguageModel) -> None:
@@ -143,11 +124,10 @@ def test_a_server_that_answers_a_stream_with_the_whole(llm: LanguageModel) -> No
     assert answer(llm, lambda _: None) == [(KEEPS, ("bread:1",))]
 
 
-OPENED = draft((KEEPS, "1"), (TUNE, "2")).partition(', {"text": "Brass')[0]
 ENDS: dict[str, Callable[[], Iterator[str]]] = {
     "never": lambda: iter(lambda: " \n", ""),
-    "in the middle": lambda: iter([', {"text": "Brass ke']),
-    "with a fault": lambda: iter(['", "passages": ["1"']),
+    "in the middle": lambda: iter(["Rice bread is ma"]),
+    "with a fault": lambda: iter(["[[[1"]),
 }
 
 
@@ -161,7 +141,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("end", ENDS)
 def test_what_was_shown_stays_where_a_reply_does_not_end_well(end: str, llm: LanguageModel) -> None:
     def write_parts(step: str) -> Iterator[str]:
-        yield OPENED
+        yield f"{KEEPS} [1] "
         yield from ENDS[end]()
 
     StandIn.write_parts = staticmethod(write_parts)
@@ -195,7 +175,8 @@ def reader(address: str, tmp_path: Path) -> Iterator[Session]:
 
 SUMMARIES: dict[str, tuple[str, list[str]]] = {  # what is written, what is said
     "good": (draft(("The rent of the hut is 410 EUR.", "1")), ["The rent of the hut is 410 EUR."]),
-    "inventing": (draft((LOW, "1")), [LEASE_RENT]),
+    "inventing": (draft((LOW, "1"), (LEASE_RENT, "1")), [LEASE_RENT]),
+    "inventing alone": (draft((LOW, "1")), [LEASE_RENT, "Dogs stay outside the hut."]),
     "refusing": (SORRY, [LEASE_RENT, "Dogs stay outside the hut."]),
 }
 
@@ -203,12 +184,11 @@ SUMMARIES: dict[str, tuple[str, list[str]]] = {  # what is written, what is said
 @pytest.mark.parametrize("case", SUMMARIES)
 def test_a_summary_is_written_and_held_against_the_whole_document(case: str, reader: Session) -> None:
     written, said = SUMMARIES[case]
-    behave(summarise=written, correct=f'{{"text": "{LOW}", "passages": ["1"]}}')
+    behave(summarise=written)
     answered = reader.ask("Summarise the lease")
     assert [sentence.text for sentence in answered.response.sentences][: len(said)] == said
     assert {id.partition(":")[0] for id in answered.response.used} == {"lease.md"}
-    assert count_asked("summarise") == (3 if case == "refusing" else 1)
-    assert bool(answered.without_model) == (case == "refusing")
+    assert count_asked("summarise") == 1
 
 
 def test_a_summary_is_not_written_where_somebody_must_avoid_something(reader: Session) -> None:
@@ -229,7 +209,7 @@ def test_a_summary_is_not_written_where_somebody_must_avoid_something(reader: Se
 
 
 class SlowWriter:
-    """Quotes two sentences of the first passage it is shown; the second only once it is told to go on."""
+    """Quotes two sentences that it is shown; the second only once it is told to go on."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -240,11 +220,10 @@ class SlowWriter:
             yield '{"text": "Which plants grow in the shade?"}'
             return
         prompt = StandIn.asked[-1]["messages"][-1]["content"]
-        shown = Passage("", re.findall(r"^\[1\] (.*)$", prompt, re.MULTILINE)[0])
-        self.first, self.second = [unit.text for unit in split_units(shown) if unit.is_statement][:2]
-        yield draft((self.first, "1")).removesuffix("]}")
+        self.first, self.second = re.findall(r"^\[[12]\] (?:.* » )?(.*)$", prompt, re.MULTILINE)[:2]
+        yield f"{self.first} [1] "
         self.go_on.wait(PATIENCE)
-        yield ", " + draft((self.second, "1")).partition("[")[2]
+        yield f"{self.second} [2]"
 
 
 @pytest.fixture
@@ -272,7 +251,7 @@ def test_v1_streams_what_is_written(
                 said += choices[0]["delta"].get("content", "")
             if slow.first and said == f"{slow.first} [1]":
                 slow.go_on.set()
-    assert said == f"{slow.first} [1] {slow.second} [1]"
+    assert said == f"{slow.first} [1] {slow.second} [2]"
 
 
 def test_the_page_shows_what_is_written(
@@ -303,14 +282,4 @@ def test_the_terminal_shows_what_is_written(slow: SlowWriter, assistant: Assista
     assert asking.is_alive()
     slow.go_on.set()
     asking.join(PATIENCE)
-    assert f"{slow.first} [1] {slow.second} [1]" in screen.getvalue()
-
-
-@pytest.mark.parametrize(
-    "reply", [SORRY, '{"sentences": []}', '{"sentences": [{"text": "Ferns.", "passages": ["9"]}]}']
-)
-def test_a_turn_whose_model_writes_no_answer_is_answered_without_it(reply: str, assistant: Assistant) -> None:
-    behave(write=reply)
-    answered = Session(assistant, Store(None)).ask(PLANTS)
-    assert answered.without_model
-    assert answered.response.used
+    assert f"{slow.first} [1] {slow.second} [2]" in screen.getvalue()

@@ -18,7 +18,6 @@ STEP_MESSAGES = {
     "statements": "weighed what is known about you",
     "write": "wrote the answer",
     "summarise": "wrote the summary",
-    "correct": "wrote a sentence once more",
 }
 
 

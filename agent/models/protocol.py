@@ -4,7 +4,6 @@ A small model is a poor writer and a good judge *by likelihood*, so judging has 
 turn is the same conversation with the task after it, never before it: what two prompts share is read once.
 """
 
-import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -143,21 +142,6 @@ def parse_reply(text: str, reply: type[Reply], task: Task) -> Reply:
     except msgspec.DecodeError as error:
         what = f"the model's reply to step {task.name!r} was cut off or is of another form ({error})"
         raise ModelReplyError(what) from error
-
-
-def read_whole_items(text: str, name: str) -> list[Any]:
-    """The items of a reply's first list, which has this name, that are whole while the rest is still being written."""
-    opened = re.match(rf'\{{\s*"{name}"\s*:\s*\[', strip_thinking(text))
-    rest = strip_thinking(text)[opened.end() :] if opened else ""
-    items: list[Any] = []
-    while rest := rest.lstrip(" \t\r\n,"):
-        try:
-            item, end = json.JSONDecoder().raw_decode(rest)
-        except ValueError:
-            break
-        items.append(item)
-        rest = rest[end:]
-    return items
 
 
 def clean_text_reply(text: str, task: Task) -> Any:

@@ -15,7 +15,7 @@ from agent.turn.question_words import stem_words
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Quote, find_quotes, to_sentence, truncate_words
 from indexes.ranking.vectors import Embedder
-from indexes.text.analysis import ENGLISH, extract_stems
+from indexes.text.analysis import ENGLISH
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
@@ -144,21 +144,6 @@ def says_not_found(response: Response) -> bool:
     """Whether an answer says that the passages have none."""
     opening = response.sentences[:1]
     return bool(opening) and not opening[0].passage_ids and opening[0].text in NOT_FOUND_SENTENCES
-
-
-def nearest_sentence(text: str, passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning) -> str:
-    """What some passages say most nearly the same, with what must be shown with it; empty where nothing is near."""
-    quotes = find_quotes(passages, tuning)
-    if not quotes:
-        return ""
-    if embedder is None:
-        wanted = set(extract_stems(text))
-        similarities = [len(wanted & set(extract_stems(quote.lead))) / max(1, len(wanted)) for quote in quotes]
-    else:
-        vectors = embedder.embed([text, *(quote.lead for quote in quotes)])
-        similarities = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
-    best = max(range(len(quotes)), key=lambda place: similarities[place])
-    return " ".join(quotes[best].texts) if similarities[best] >= tuning.same_sentence else ""
 
 
 _QUESTION_WORD = (

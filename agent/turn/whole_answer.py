@@ -3,17 +3,15 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from agent.models.protocol import Conversation
 from agent.turn.attribution import supporting_ids
 from agent.turn.clarification import ask_which
-from agent.turn.extractive_answer import LengthLimit
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.table import find_tables
 from agent.turn.writing.checked_answer import Writer
-from agent.turn.writing.large_model import is_writer, write_response
+from agent.turn.writing.large_model import is_writer, write_summary
 from indexes.documents.collection import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set
@@ -187,18 +185,14 @@ def answer_from_whole_documents(
     return computed or summarise(utterance, documents, search, embedder, tuning)
 
 
-def write_whole_answer(
-    whole: WholeAnswer, conversation: Conversation, writer: Writer, embedder: Embedder | None, plan: Plan
-) -> WholeAnswer:
+def write_whole_answer(whole: WholeAnswer, conversation: Conversation, writer: Writer, plan: Plan) -> WholeAnswer:
     """A summary in the words of a model that writes; as it is where none does, or nothing is supported.
 
-    Each sentence is held against the passages, as in any other answer. Raises `ModelError` as `write_response` does.
+    Each sentence is held against the passages, as in any other answer. Raises `ModelError` where the model fails.
     """
     if not whole.to_write or not is_writer(writer.llm, plan):
         return whole
-    limit = LengthLimit(SUMMARY_WORDS, plan.response_tokens)
-    writer = replace(writer, step="summarise")
-    response = write_response(conversation, (), whole.to_write, writer, embedder, limit, plan)
+    response = write_summary(conversation, whole.to_write, SUMMARY_WORDS, writer, plan)
     if not response.sentences:
         return whole
     return WholeAnswer(response, tuple(passage for passage in whole.to_write if passage.id in response.used))

@@ -7,7 +7,6 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.models.protocol import Conversation
 from agent.turn.attribution import supporting_ids
 from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences, say_why
@@ -49,7 +48,6 @@ class Heeded:
 
 def answer_for_person(
     query: Query,
-    conversation: Conversation,
     selected_statements: tuple[ScoredStatement, ...],
     review: Review,
     writer: Writer,
@@ -62,7 +60,7 @@ def answer_for_person(
     """
     has_to_heed = bool(review.left_out or review.warnings or review.noted)
     writer = replace(writer, show=None, quotes=True) if has_to_heed else writer
-    responses = generate_responses(query, conversation, selected_statements, review.kept, writer, embedder, plan)
+    responses = generate_responses(query, selected_statements, review.kept, writer, embedder, plan)
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from agent.models.protocol import LanguageModel
 from indexes.text.response_length import leading_within_limit
@@ -17,7 +16,6 @@ class Writer:
 
     llm: LanguageModel
     show: ResponseListener | None = None  # is handed the answer so far, each time that another sentence was checked
-    step: Literal["write", "summarise"] = "write"  # whose prompt asks for the answer
     quotes: bool = False  # whether sentences must stay as they stand: where something has to be heeded
 
 

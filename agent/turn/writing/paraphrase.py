@@ -23,34 +23,54 @@ from agent.turn.question_words import find_names
 
 MOST_OWN = 0.5  # of the words of a sentence that are known otherwise
 USED = 0.5  # of the words of a clause: then it is said
-SAYS_NOTHING = {"1", "cost", "take", "call", "includ", "mean"}  # stems: "one of", "costs" of "Rent: 9 EUR"
+SAYS_NOTHING = {
+    "1",
+    "cost",
+    "take",
+    "call",
+    "includ",
+    "mean",
+    "per",
+    "get",
+}  # "one of"
 WEAK = {"when", "where", "whenever"}  # of the conditions
 BEFORE_NUMBERS = {"about", "around"}
 MOST_GLUED = 3  # words of a heading at the front
 _NUMBER = re.compile(r"\s*\(?(?:\d+(?:\.\d+)*[.)]?|[a-z][.)])\s+(?=[A-Z])")  # of a list, at the front
 _PERSON = re.compile(r"\b(?:i|we|you|he|she|my|our|your|his|her|us|me|yes|no)\b")
+SPEAKERS = {"i", "we", "my", "our", "us", "me"}
 _OPENING = re.compile(
     r"((?:in|on|at|from|by|during|around|between|before|after|until|for|with)\b[^,]+?)\s*,\s*(.+)", re.I
 )
 
 
-def why_not_meant(written: str, sources: Sequence[str], headings: str, asked: str) -> str:
+def why_not_meant(written: str, sources: Sequence[str], headings: str, asked: str, *, answers: bool = False) -> str:
     """Why some sentences do not mean what is written, in words for a person; empty where they do.
 
-    Other words than theirs may be of the headings above them, or what was asked; names of the headings alone.
+    Other words than theirs may be of the headings above them, or what was asked; names of the headings alone. What
+    `answers`, with the words that a reader finds in them, may say the question again, with its names and negations.
     """
     if any(is_excerpt(written, source) for source in sources):
         return ""
     said, held = Counter(_stems(written)), Counter(_stems(" . ".join(sources)))
     own = [stem for stem in (said - held).elements() if stem not in SAYS_NOTHING]
-    known = set(_stems(headings)) | (set(_stems(asked)) - find_names(f"x {written}"))
-    persons = Counter(_PERSON.findall(written.lower())) - Counter(_PERSON.findall(" ".join(sources).lower()))
+    known = set(_stems(headings)) | (set(_stems(asked)) - (set() if answers else find_names(f"x {written}")))
+    persons = set(_PERSON.findall(written.lower())) - set(_PERSON.findall(" ".join(sources).lower()))
+    if answers:
+        persons -= _find_addressed(asked)
     if odd := [*persons, *(stem for stem in own if stem not in known)]:
         return f"no sentence says {', '.join(odd)}"
-    if not said or len(own) > MOST_OWN * said.total():
+    if not said or (len(own) > MOST_OWN * said.total() and not answers):
         return "it says nothing of them"
     turned = (_find_out_of_order(written, source) for source in sources)
-    return next(filter(None, turned), "") or _find_lost(written, sources)
+    asked_not = _count_negations(tokenize(asked)) if answers else 0
+    return next(filter(None, turned), "") or _find_lost(written, sources, asked_not)
+
+
+def _find_addressed(asked: str) -> set[str]:
+    """The persons of a question, as it and its answer name them."""
+    persons = set(_PERSON.findall(asked.lower()))
+    return persons | ({"you", "your"} if persons & SPEAKERS else set())
 
 
 def leaves_out(written: str, sources: Sequence[str]) -> bool:
@@ -85,8 +105,11 @@ def _find_out_of_order(written: str, source: str) -> str:
     return ""
 
 
-def _find_lost(written: str, sources: Sequence[str]) -> str:
-    """What makes less of a clause that is said, or denies it, and stands in one of the two alone."""
+def _find_lost(written: str, sources: Sequence[str], asked_not: int) -> str:
+    """What makes less of a clause that is said, or denies it, and stands in one of the two alone.
+
+    `asked_not` negations of what was asked may be said again.
+    """
     said, tokens, denied = set(_stems(written)), tokenize(written), 0
     for source in sources:
         clauses = [(clause, set(_stems(clause))) for clause in PARTS.split(source)]
@@ -97,7 +120,7 @@ def _find_lost(written: str, sources: Sequence[str]) -> str:
             return f"it leaves out {left_out[0]!r}"
         denied += _count_negations(kept)
     own = _count_negations(tokens)
-    return "" if own == denied else f"only {'it' if own > denied else 'the sentence'} denies it"
+    return "" if own in (denied, denied + asked_not) else f"only {'it' if own > denied else 'the sentence'} denies it"
 
 
 def _find_hedges(tokens: Sequence[str]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from agent.models.protocol import Conversation
 from agent.turn.extractive_answer import LengthLimit, choose_own_sentences, extract_answer, says_not_found
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.large_model import is_writer, write_response
@@ -13,7 +12,6 @@ from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sen
 
 def generate_responses(
     query: Query,
-    conversation: Conversation,
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
     writer: Writer,
@@ -31,15 +29,12 @@ def generate_responses(
     responses: list[Response] = []
     not_found = Response(())
     left = list(passages)
+    write = write_response if is_writer(writer.llm, plan) else write_reply if is_taught(writer, plan) else None
     while left and len(responses) < plan.responses:
         shown = left[: plan.context_passages]
-        response = Response(())
-        if is_writer(writer.llm, plan):
-            response = write_response(conversation, selected_statements, shown, writer, embedder, limit, plan)
-        if not response.sentences:
-            response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
-            if is_taught(writer, plan) and not says_not_found(response):
-                response = write_reply(query, selected_statements, response, shown, writer, embedder, plan)
+        response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
+        if write and response.used and not says_not_found(response):
+            response = write(query, selected_statements, response, shown, writer, embedder, plan)
         if response.used and not says_not_found(response):
             responses.append(response)
             left = [passage for passage in left if passage.id not in response.used]
