@@ -190,3 +190,17 @@ def test_the_examples_run(tmp_path: Path) -> None:
     assert called == "calls     passage_search {'query': 'psyllium husk dough', 'k': 2}"
     assert found.startswith("result    [bread-01:2] Gluten-free dough needs a binder")
     assert answered == f"answer    {ANSWERS['answer']}"
+    called, found, answered = run("langchain_agent.py").splitlines()[1:]  # the bundled model, as it was taught
+    assert called == f"calls     passage_search {{'query': '{QUESTION}'}}"
+    assert found.startswith("result    [")
+    assert answered.startswith("answer    ")
+    assert "20 grams" in answered
+    assert answered.endswith(" [bread-01:2]")
+
+
+@needs_model
+def test_what_asks_nothing_is_not_searched_for(search: PassageSearch) -> None:
+    model = LocalChatModel.open(max_tokens=8).bind_tools([search])
+    assert model.invoke([HumanMessage("Thanks, that helps.")]).tool_calls == []
+    [call] = model.invoke([HumanMessage(QUESTION)]).tool_calls
+    assert call["args"] == {"query": QUESTION}

@@ -6,6 +6,7 @@ nothing else, so that even a small model's calls can be read. A reply comes as a
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -27,13 +28,18 @@ from msgspec import Meta
 from pydantic import PrivateAttr
 
 import prompts
+from agent.models.bundled import REWRITER
 from agent.models.protocol import Conversation, Task
-from agent.models.registry import open_model
-from agent.turn.retrieval import open_retriever_in
+from agent.models.registry import open_embedder, open_model
+from agent.turn.query_rewriting import NoCall, call_search, complete_rewrite
+from agent.turn.retrieval import PASSAGE_SEARCH, open_retriever_in
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.responses import generate_responses
 from schemas.errors import UsageError
-from schemas.records import Message
+from schemas.records import Message, Passage, Plan, Query
 
 NO_TOOL = "none"
+_FOUND = re.compile(r"^\[([^\]]+)\] (.*)", re.MULTILINE)  # a passage in the reply of the search
 TEXT_LIMIT = 1000  # characters of each text in a reply with tools; a small model might never end
 LIST_LIMIT = 16  # entries of each list in a reply with tools
 Tool = Mapping[str, Any]  # name, description and parameters (a JSON Schema), as OpenAI has them
@@ -86,6 +92,7 @@ class LocalChatModel(Untraced, BaseChatModel):
     """
 
     llm: Any  # LanguageModel
+    embedder: Any = None  # Embedder, which chooses what answers for a model that was taught to search
     max_tokens: int = 512  # of a reply
     seed: int | None = None  # with one, replies are sampled, repeatably; without, they are the likeliest
     _lock: Lock = PrivateAttr(default_factory=Lock)
@@ -96,7 +103,7 @@ class LocalChatModel(Untraced, BaseChatModel):
         llm = open_model(name)
         if not llm.generates_text:
             raise UsageError(f"the model {name!r} writes nothing: a chat needs a language model")
-        return cls(llm=llm, **settings)
+        return cls(llm=llm, embedder=open_embedder(None) if REWRITER in llm.adapters else None, **settings)
 
     def bind_tools(self, tools: Sequence[Any], *, tool_choice: Any = None, **settings: Any) -> Runnable[Any, AIMessage]:
         """The model with tools. `tool_choice` says whether it must call one: "any", or the name of a tool.
@@ -117,7 +124,12 @@ class LocalChatModel(Untraced, BaseChatModel):
         tools, may_answer = _allowed_tools(settings.get("tools", ()), settings.get("tool_choice"))
         conversation = _to_conversation(messages)
         with self._lock:
-            if tools:
+            searches = REWRITER in self.llm.adapters and PASSAGE_SEARCH in [tool["name"] for tool in tools]
+            if searches and isinstance(messages[-1], HumanMessage):
+                reply = self._search(conversation)
+            elif searches and isinstance(messages[-1], ToolMessage) and messages[-1].name == PASSAGE_SEARCH:
+                reply = self._answer_from(messages)
+            elif tools:
                 reply = self._choose_tool(conversation, tools, may_answer)
             else:
                 task = Task("chat", max_tokens=self.max_tokens, seed=self.seed)
@@ -126,6 +138,26 @@ class LocalChatModel(Untraced, BaseChatModel):
             reply.content = str(reply.content).split(end)[0]
         reply.response_metadata = {"model_name": self.llm.name}
         return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def _search(self, conversation: Conversation) -> AIMessage:
+        """The call that the small model was taught; of what asks nothing, a reply without one."""
+        call, last = call_search(conversation.messages, self.llm), conversation.messages[-1]
+        if isinstance(call, NoCall):
+            return AIMessage(self.llm.ask(conversation, Task("chat", max_tokens=self.max_tokens, seed=self.seed), str))
+        rewrite = complete_rewrite(call.arguments.query, conversation.messages) if call else ""
+        return _make_call(PASSAGE_SEARCH, {"query": rewrite or last.text})
+
+    def _answer_from(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        """What the passages that were found say, as `convagent` answers: written and quoted, with ids."""
+        queries = [
+            call["args"]["query"] for each in messages if isinstance(each, AIMessage) for call in each.tool_calls
+        ]
+        passages = [Passage(id, text) for id, text in _FOUND.findall(_read_text(messages[-1]))]
+        [response] = generate_responses(
+            Query(queries[-1]), (), passages, Writer(self.llm), self.embedder, Plan(words=60, answer="write")
+        )
+        said = (" ".join([each.text, *(f"[{id}]" for id in each.passage_ids)]) for each in response.sentences)
+        return AIMessage(" ".join(said))
 
     def _choose_tool(self, conversation: Conversation, tools: Sequence[Tool], may_answer: bool) -> AIMessage:
         """Ask the model for the call of a tool, or its answer."""
@@ -138,10 +170,7 @@ class LocalChatModel(Untraced, BaseChatModel):
         prompt = prompts.render("tools", tools=shown, may_answer=may_answer)
         task = Task("tools", prompt.instruction, prompt.opening, self.max_tokens, self.seed)
         reply = msgspec.to_builtins(self.llm.ask(conversation, task, make_reply_type(tools, may_answer)))
-        if reply["tool"] == NO_TOOL:
-            return AIMessage(reply["answer"])
-        call = {"name": reply["tool"], "args": reply["arguments"], "id": f"call_{uuid4().hex}", "type": "tool_call"}
-        return AIMessage("", tool_calls=[call])
+        return AIMessage(reply["answer"]) if reply["tool"] == NO_TOOL else _make_call(reply["tool"], reply["arguments"])
 
     @property
     def _llm_type(self) -> str:
@@ -151,6 +180,11 @@ class LocalChatModel(Untraced, BaseChatModel):
     def _identifying_params(self) -> Mapping[str, Any]:
         """What decides the replies, for LangChain's cache."""
         return {"digest": self.llm.digest, "max_tokens": self.max_tokens, "seed": self.seed}
+
+
+def _make_call(tool: str, arguments: Mapping[str, Any]) -> AIMessage:
+    call = {"name": tool, "args": dict(arguments), "id": f"call_{uuid4().hex}", "type": "tool_call"}
+    return AIMessage("", tool_calls=[call])
 
 
 def make_reply_type(tools: Sequence[Tool], may_answer: bool) -> Any:

@@ -47,13 +47,16 @@ class SearchArguments(BaseModel):
     k: int = Field(default=5, ge=1, le=1000, description="How many passages to return")
 
 
+PASSAGE_SEARCH = "passage_search"  # as models call it
+
+
 class PassageSearch(BaseTool):
     """Searches the passages of one index. The reply is text for a model; the artifact is the tuple of hits.
 
     Called by itself it is never traced, whatever the environment says: nothing leaves the machine.
     """
 
-    name: str = "passage_search"
+    name: str = PASSAGE_SEARCH
     description: str = "Search the indexed passages. Returns the best ones with their ids, most relevant first."
     args_schema: Any = SearchArguments
     response_format: Any = "content_and_artifact"
@@ -82,7 +85,7 @@ class PassageSearch(BaseTool):
     ) -> tuple[str, tuple[Hit, ...]]:
         hits = self.retriever.find([(query, 1.0), *more], meaning or [(query, 1.0)], k, turn)
         shown = self.retriever.read([hit.id for hit in hits[:5]])
-        text = "\n\n".join(f"[{passage.id}] {passage.text[:SNIPPET_CHARACTERS]}" for passage in shown)
+        text = "\n\n".join(f"[{passage.id}] {' '.join(passage.text.split())[:SNIPPET_CHARACTERS]}" for passage in shown)
         return text or "Nothing was found.", hits
 
 
