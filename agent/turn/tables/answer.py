@@ -17,6 +17,7 @@ from agent.turn.tables.question import (
     WORDS,
     Matched,
     TableQuestion,
+    has_phrase,
     match_words,
     read_table_question,
     says_name,
@@ -104,6 +105,9 @@ def _compute(matched: Matched) -> tuple[str, tuple[Row, ...]] | None:
 
     None where no row is asked for, or where the table is none of spending and that is asked.
     """
+    if matched.question.measure == "length" and not any("length" in one.kinds for one in matched.table.columns):
+        aim = "least" if matched.question.aim == "most" else "most"  # the longest since a date
+        matched = replace(matched, question=replace(matched.question, aim=aim, measure="date"))
     rows, aim = _select_rows(matched), matched.question.aim
     if not rows or (aim == "money" and not _is_about_spending(matched)):
         return None
@@ -135,6 +139,8 @@ def _select_rows(matched: Matched) -> list[int]:
             chosen[column] = item.key  # the last one, where the question goes on with another
         elif item.kind in ("has", "lacks"):
             rows = [row for row in rows if _holds(_only(item.columns).cells[row]) == (item.kind == "has")]
+        elif item.kind == "part":
+            rows = [row for row in rows if has_phrase(_only(item.columns).keys[row], item.key)]
     rows = [row for row in rows if all(column.keys[row] == key for column, key in chosen.items())]
     rows = _select_period(matched, rows)
     _require(len({table.rows[row].text for row in rows}) == len(rows), "whether equal rows are one")
@@ -168,7 +174,8 @@ def _select_period(matched: Matched, rows: list[int]) -> list[int]:
 
 def _is_about_spending(matched: Matched) -> bool:
     """Whether the table is one of spending, or a question of what it cost names it."""
-    names, asked, head = set(split_words(matched.table.name)), matched.question.stems, matched.head
+    names = {stem for stem in split_words(matched.table.name) if not stem.isdigit()}
+    asked, head = matched.question.stems, matched.head
     is_of_spending = any(GROUP_OF.get(stem) == "spending" for stem in names) or not names.isdisjoint(asked)
     if is_of_spending and stem_of("cost") in asked and head and head.kind == "column":
         _require(_only(head.columns).are_distinct(), "which of several, as repairs of a bike")
@@ -182,7 +189,7 @@ def _find_added(matched: Matched, rows: Sequence[int]) -> Column | None:
         return None
     if aim != "count":
         named = [one for one in matched.named_columns if any(one.numbers[row] for row in rows)]
-        return _only(named or [one for one in columns if "amounts of money" in one.kinds and aim != "amount"])
+        return _only(named or ([] if aim == "amount" else _find_money(columns)))
     if head and head.kind == "column" and (column := _only(head.columns)).read_numbers(rows):
         return column
     quantities = [one for one in columns if "quantities" in one.kinds]
@@ -197,19 +204,22 @@ def _count_rows(matched: Matched, rows: Sequence[int]) -> str:
     """How many rows there are: of what the table is named, of a column, or of a value beside a column of names."""
     columns, head, phrases = matched.table.columns, matched.head, PHRASES[matched.question.language]
     named = [column for column in columns if split_words(column.name) == split_words("name")]
-    if matched.question.aim != "times":
+    if matched.question.aim != "times" and (head or not matched.of_kind("has", "lacks")):
         _require(head and head.kind in ("name", "row", "column", "value"), "what is counted")
         named += [_only(head.columns)] if head and head.kind == "column" else []
     if head and head.kind == "value":
         names = [column for column in columns if "names" in column.kinds]
+        names += columns[:1] if any(one.kinds & ROLES.keys() for one in columns) else []
         is_other = any(column.are_distinct() for column in names)
         _require(is_other and not set(names) & set(head.columns), "whether rows are counted")
     _require(all(column.are_distinct(rows) for column in named), "whether each row is another")
     _check_named(matched)
     total = len(matched.table.rows)
-    return str(
-        phrases["some_rows"].format(len(rows), total) if len(rows) < total else phrases["all_rows"].format(total)
-    )
+    if len(rows) == total:
+        return str(phrases["all_rows"].format(total))
+    labels = [_find_label(matched, row, None, rows) for row in rows[: MAX_ROWS + 1]]
+    are_told = len(rows) <= MAX_ROWS and all(labels) and len(set(labels)) == len(labels)
+    return str(phrases["some_rows"].format(len(rows), total)) + (f": {', '.join(labels)}" if are_told else "")
 
 
 def _check_named(matched: Matched, used: Column | None = None) -> None:
@@ -218,6 +228,8 @@ def _check_named(matched: Matched, used: Column | None = None) -> None:
     meant = {used, *(head.columns if head else ()), *(one for item in matched.of_kind("value") for one in item.columns)}
     meant |= {one for one in table.columns if one.stems <= set(split_words(table.name))}
     meant |= {one for one in table.columns[:1] if one.are_distinct()}
+    if any(one.stems & ROLES["paying"] for item in matched.of_kind("has", "lacks") for one in item.columns):
+        meant |= {one for one in table.columns if "amounts of money" in one.kinds}  # "who has not paid the fee?"
     _require(not any(meant.isdisjoint(item.columns) for item in matched.of_kind("column")), "what is said of a column")
 
 
@@ -255,6 +267,7 @@ def _can_be_added(column: Column, numbers: Sequence[Number], matched: Matched, r
     A price beside a quantity is that of one. Whether something is paid tells rows apart where it is asked for payments.
     """
     others = [one for one in matched.table.columns if one is not column]
+    undated = [one for one in others if "dates" not in one.kinds]  # when it was paid is shown with it
     states = ROLES["kinds_of_row"] - (
         {stem_of("paid")} if matched.question.stems.isdisjoint(ROLES["paying"]) else set()
     )
@@ -264,7 +277,7 @@ def _can_be_added(column: Column, numbers: Sequence[Number], matched: Matched, r
         or WORDS["rates"].intersection(numbers[0].shown_unit.casefold().split())
         or any(number.value < 0 for number in numbers)
         or (is_price and any(one.kinds & {"pieces", "quantities"} for one in others))
-        or any(one.stems & states and not _BY.search(one.name) and not one.is_constant(rows) for one in others)
+        or any(one.stems & states and not _BY.search(one.name) and not one.is_constant(rows) for one in undated)
         or _may_be_reading(column, numbers[0], matched.table.date_column)
     )
 
@@ -295,6 +308,7 @@ def _find_extreme(matched: Matched, rows: Sequence[int]) -> tuple[str, list[int]
     """What the one row has that has the most or the least, and its number."""
     question, table, named = matched.question, matched.table, matched.named_columns
     column = _find_measured(matched, rows)
+    rows = [row for row in rows if column.cells[row]] if column in named else rows
     numbers = column.read_numbers(rows) if _have_same_unit(column, table, rows) else []
     values: Sequence[Date] | Sequence[Decimal] = [number.value for number in numbers]
     if question.measure == "date":
@@ -324,15 +338,21 @@ def _find_measured(matched: Matched, rows: Sequence[int]) -> Column:
         return _only([one for one in columns if measure in one.kinds])
     measured = [one for one in named if one.read_numbers(rows)]
     if not measured and (measure == "money" or (measure == "size" and _is_about_spending(matched))):
-        measured = [one for one in columns if "amounts of money" in one.kinds]
+        measured = _find_money(columns)
     return _only(measured)
 
 
-def _find_label(matched: Matched, row: int, column: Column, rows: Sequence[int]) -> str:
+def _find_money(columns: Sequence[Column]) -> list[Column]:
+    """Those with amounts of money: of several the totals, not net and VAT."""
+    money = [one for one in columns if "amounts of money" in one.kinds]
+    return [one for one in money if "whole" in one.kinds] or money
+
+
+def _find_label(matched: Matched, row: int, column: Column | None, rows: Sequence[int]) -> str:
     """The cell that names a row: of a column that is asked for, else of one of names, with words that are not given."""
     given = {item.key for item in matched.of_kind("value")}
     others = [one for one in matched.table.columns if one is not column and one.cells[row]]
-    asked = [one for one in matched.named_columns if one in others]
+    asked = [one for one in matched.named_columns if one in others and column]
     texts = [one for one in others if one.keys[row] not in given and not one.numbers[row] and not one.dates[row]]
     texts = sorted(texts, key=lambda one: ("names" not in one.kinds, not one.are_distinct(rows)))
     return next((one.cells[row] for one in (*asked, *texts)), "")

@@ -17,6 +17,7 @@ from agent.turn.tables.cells import (
     name_the_same,
     read_period,
     split_words,
+    stem_of,
 )
 from agent.turn.tables.table import Column, Table
 from indexes.text.analysis import ENGLISH
@@ -55,9 +56,10 @@ def _read_in(language: str, text: str) -> TableQuestion | None:
     text = re.sub("".join(phrases.get("opening", ())), "", text, count=1, flags=re.IGNORECASE)
     which = re.match(phrases["which"], text, re.IGNORECASE)
     for aim, measure, words in phrases["superlatives"]:
-        rest, count = re.subn(rf"(?:\b(?:the|our|my) )?\b(?:{words})\b", " ", text, flags=re.IGNORECASE)
-        if which and count == 1:
-            return TableQuestion(aim, rest[which.end() :], measure, language)
+        form = rf"(?:\b(?:the|our|my) )?\b(?:{words})\b"
+        rest, count = re.subn(form, " ", text, flags=re.IGNORECASE)
+        if count == 1 and (which or re.match(form, text, re.IGNORECASE)):
+            return TableQuestion(aim, rest[which.end() if which else 0 :], measure, language)
     for aim, form in phrases["forms"]:
         if found := re.fullmatch(form, text, re.IGNORECASE):
             return TableQuestion(aim, found[1], "", language)
@@ -70,14 +72,14 @@ _NEUTRAL = WORDS["breaks"] | WORDS["neutral"] | WORDS["articles"]
 _FUNCTION_WORDS = _NEUTRAL | WORDS["has"] | WORDS["lacks"]
 _ONE_OF = {name: "|".join(WORDS[name]) for name in ("has", "lacks", "articles", "states")}
 _HAS = re.compile("(?:(?:{has})|(?P<lacks>{lacks})) (?:(?:{articles}) )?".format_map(_ONE_OF))
-_IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |been )*".format_map(_ONE_OF))
+_IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |still |been )*".format_map(_ONE_OF))
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One or more words of a question, and what they are to a table."""
 
-    kind: str  # "value", "column", "has", "lacks", "period", "name", "around", "row", "neutral"
+    kind: str  # "value", "part" of values, "column", "has", "lacks", "period", "name", "around", "row", "neutral"
     words: tuple[str, ...]
     columns: Sequence[Column] = ()  # that may be meant
     period: Date | None = None
@@ -141,14 +143,15 @@ def match_words(question: TableQuestion, table: Table) -> Matched | None:
         is_verb = question.aim == "money" and first in WORDS["verbs"]
         if (first in neutral and (item is None or len(item.words) == 1)) or (item is None and is_verb):
             item = Item("neutral", words[:1])
-        if item is None:
+        before = items[-1].words[-1].casefold() if items else ""
+        if item is None or (item.kind == "part" and before not in WORDS["before_parts"] and words[0].islower()):
             return None
         items.append(item)
         words = words[len(item.words) :]
-    first = items[0].words[0].casefold() if items and items[0].kind == "value" else ""
-    if first in table.name.casefold().split() and first not in map(str.casefold, items[0].columns[0].cells):
-        items[0] = Item("name", items[0].words)  # "members"
-    return Matched(question, table, tuple(items))
+    named = [
+        Item("name", one.words) if one.kind == "value" and one.key == split_words(table.name) else one for one in items
+    ]
+    return Matched(question, table, tuple(named))  # "members", of whom some are such by their role
 
 
 def _find_items(words: tuple[str, ...], table: Table) -> Iterator[Item]:
@@ -156,12 +159,12 @@ def _find_items(words: tuple[str, ...], table: Table) -> Iterator[Item]:
     first = words[0].casefold()
     stem = split_words(first)[0]
     yield from _find_conditions(words, table)
-    if first in WORDS["changing"]:
-        return
     for phrase in _list_phrases(words):
         columns = table.values.get(split_words(" ".join(phrase)))
-        if columns and not (len(phrase) == 1 and first in _FUNCTION_WORDS):
+        if columns and not (len(phrase) == 1 and first in _FUNCTION_WORDS | WORDS["changing"]):
             yield Item("value", phrase, columns)
+    if first in WORDS["changing"]:
+        return
     yield from _find_columns(words, table)
     if found := read_period(words):
         yield Item("period", words[: found[1]], period=found[0])
@@ -173,6 +176,8 @@ def _find_items(words: tuple[str, ...], table: Table) -> Iterator[Item]:
         yield Item("around", words[:1])
     elif first in WORDS["rows"]:
         yield Item("row", words[:1])
+    elif first not in _FUNCTION_WORDS:
+        yield from _find_parts(words, table)
 
 
 def _list_phrases(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -194,6 +199,20 @@ def _find_columns(words: tuple[str, ...], table: Table) -> Iterator[Item]:
                 return
 
 
+def _find_parts(words: tuple[str, ...], table: Table) -> Iterator[Item]:
+    """The longest phrase that stands in a value: the electricity of "electricity, January"."""
+    for phrase in _list_phrases(words):
+        stems = split_words(" ".join(phrase))
+        if columns := [one for one in table.columns if any(has_phrase(key, stems) for key in one.keys)]:
+            yield Item("part", phrase, columns)
+            return
+
+
+def has_phrase(key: Sequence[str], stems: Sequence[str]) -> bool:
+    """Whether some stems stand next to each other in a value."""
+    return any(key[at : at + len(stems)] == stems for at in range(len(key) - len(stems) + 1))
+
+
 def _are_in(some: Sequence[str], others: Sequence[str]) -> bool:
     return bool(some) and all(any(name_the_same(stem, other) for other in others) for stem in some)
 
@@ -201,15 +220,19 @@ def _are_in(some: Sequence[str], others: Sequence[str]) -> bool:
 def _find_conditions(words: tuple[str, ...], table: Table) -> Iterator[Item]:
     """ "without a receipt", "have a phone number"; and what tells yes from no: "not paid yet", "unpaid"."""
     text = f"{' '.join(words).casefold()} "
-    found = _HAS.match(text) or _IS.match(text)
-    if found and found[0]:
-        rest = tuple(text[found.end() :].split())
-        for item in (_find_columns if found.re is _HAS else _find_states)(rest, table):
+    for form, find in ((_HAS, _find_columns), (_IS, _find_states)):
+        found = form.match(text)
+        if not (found and found[0]):
+            continue
+        for item in find(tuple(text[found.end() :].split()), table):
             said = words[: found[0].count(" ") + len(item.words)]
-            yield Item("lacks" if found["lacks"] else "has", said, item.columns)
+            lacks = bool(found["lacks"]) != (item.kind == "unpaid")
+            yield Item("lacks" if lacks else "has", said, item.columns)
 
 
 def _find_states(words: tuple[str, ...], table: Table) -> Iterator[Item]:
+    if WORDS["unpaid"].intersection(words[:1]):
+        yield Item("unpaid", words[:1], [one for one in table.columns if stem_of("paid") in one.stems])
     for column in table.columns:
         name = tuple(column.name.casefold().split())
         if "yes or no" in column.kinds and words[: len(name)] == name:
