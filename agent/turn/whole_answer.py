@@ -181,7 +181,7 @@ def answer_from_whole_documents(
     `utterances` are the person's, in order.
     """
     *earlier, utterance = utterances
-    computed = compute_over_tables(utterance, documents, earlier)
+    computed = compute_over_tables(utterance, documents, earlier, embedder.embed if embedder else None)
     return computed or summarise(utterance, documents, search, embedder, tuning)
 
 

@@ -5,20 +5,25 @@ table has an answer of its own, there is none, and the question is answered from
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from agent.turn.question_words import find_other
+from agent.turn.question_words import find_other, leans_on_conversation
 from agent.turn.quotes import to_sentence
 from agent.turn.tables.cells import GROUP_OF, NO, ROLES, UNIT_OF, YES, Date, Number, read_numbers, split_words, stem_of
+from agent.turn.tables.meaning import Embed, choose_column, choose_table
 from agent.turn.tables.question import (
+    IN_ALL,
     PHRASES,
     WORDS,
+    Item,
     Matched,
     TableQuestion,
     has_phrase,
     match_words,
+    read_list_question,
     read_table_question,
     says_name,
     split_question,
@@ -31,28 +36,42 @@ from schemas.records import Response, Sentence, WholeAnswer
 MAX_ROWS = 5  # that are shown
 MAX_ADDENDS = 6  # of a sum that is written out
 _DOUBTFUL = re.compile(rf"\?|\b(?:{match_any('cells.doubtful')})\b", re.IGNORECASE)
-_IN_ALL = re.compile(rf"\b(?:{match_any('table_words.in_all')})\b", re.IGNORECASE)
 _BY = re.compile(rf" (?:{match_any('table_words.by')})\b", re.IGNORECASE)  # who or when, and not whether
+
+
+Computed = tuple[str, tuple[Row, ...]]  # "7 of 22 rows", and the rows that it rests on
 
 
 class UnsureError(Exception):
     """A question is about a table, but what it asks for is not sure."""
 
 
-def compute_over_tables(utterance: str, documents: WholeDocuments, earlier: Sequence[str] = ()) -> WholeAnswer | None:
-    """The answer that a table of a folder has as a whole; None where none is sure. `earlier`: what was asked before."""
+def compute_over_tables(
+    utterance: str, documents: WholeDocuments, earlier: Sequence[str] = (), embed: Embed | None = None
+) -> WholeAnswer | None:
+    """The answer that a table of a folder has as a whole; None where none is sure. `earlier`: what was asked before.
+
+    Words are told by their stems, and where no table accounts for all of them, by what they mean.
+    """
     question = read_table_question(utterance) or _continue_question(utterance, earlier)
-    if question is None:
-        return None
+    tables = list_tables(documents) if question or embed else ()
+    found = _compute_in(tables, question, None) if question else None
+    if embed and not found and not (earlier and leans_on_conversation(utterance)):
+        question = question or read_list_question(utterance)
+        found = _compute_in(choose_table(utterance, tables, embed), question, embed) if question else None
+    return _show(*found, question.language) if found and question else None
+
+
+def _compute_in(tables: Sequence[Table], question: TableQuestion, embed: Embed | None) -> Computed | None:
+    """What all tables that have an answer say, those in the question's language first; None where it is not sure."""
+    own = [table for table in tables if table.rows[0].passage.language == question.language]
     try:
-        tables = list_tables(documents)
-        own = [table for table in tables if table.rows[0].passage.language == question.language]
-        asked = _find_asked(question, own) or _find_asked(question, tables)
+        asked = _find_asked(question, own, embed) or _find_asked(question, tables, embed)
         found = [computed for matched in asked if (computed := _compute(matched))]
     except UnsureError:
         return None
     told = {(direct, tuple(row.text for row in rows)) for direct, rows in found}
-    return _show(*found[0], question.language) if len(told) == 1 else None
+    return found[0] if len(told) == 1 else None
 
 
 def _continue_question(utterance: str, earlier: Sequence[str]) -> TableQuestion | None:
@@ -64,12 +83,14 @@ def _continue_question(utterance: str, earlier: Sequence[str]) -> TableQuestion 
     return replace(before, rest=f"{before.rest} {other}", is_continued=True) if before else None
 
 
-def _find_asked(question: TableQuestion, tables: Sequence[Table]) -> list[Matched]:
+def _find_asked(question: TableQuestion, tables: Sequence[Table], embed: Embed | None) -> list[Matched]:
     """What a question is to the tables that account for all its words: to those that it names, where it names some.
 
     Raises `UnsureError` where it is not sure which rows and columns one has.
     """
-    asked = [matched for table in tables if (matched := match_words(question, table))]
+    asked = [matched for table in tables if (matched := match_words(question, table, embed))]
+    unknown = [len(one.of_kind("unknown")) for one in asked]
+    asked = [one for one, count in zip(asked, unknown, strict=True) if count == min(unknown)]
     asked = [one for one in asked if one.of_kind("name", "column", "value", "has", "lacks") or question.aim == "money"]
     words = split_question(question.rest)
     named = [matched for matched in asked if says_name(words, matched.table)]
@@ -100,18 +121,21 @@ def _only(columns: Sequence[Column]) -> Column:
     return columns[0]
 
 
-def _compute(matched: Matched) -> tuple[str, tuple[Row, ...]] | None:
+def _compute(matched: Matched) -> Computed | None:
     """What a table says, "7 of 22 rows", and the rows that it rests on.
 
     None where no row is asked for, or where the table is none of spending and that is asked.
     """
-    if matched.question.measure == "length" and not any("length" in one.kinds for one in matched.table.columns):
+    is_while = not WORDS["has_been"].isdisjoint(matched.question.rest.casefold().split())
+    if matched.question.measure == "length" and is_while:
         aim = "least" if matched.question.aim == "most" else "most"  # the longest since a date
         matched = replace(matched, question=replace(matched.question, aim=aim, measure="date"))
     rows, aim = _select_rows(matched), matched.question.aim
-    if not rows or (aim == "money" and not _is_about_spending(matched)):
+    if not rows or (aim == "money" and not (matched.embed or _is_about_spending(matched))):
         return None
-    if aim in ("most", "least"):
+    if aim in ("most", "least") and (column := _find_counted(matched)):
+        direct, rows = _count_by(column, matched, rows)
+    elif aim in ("most", "least"):
         direct, rows = _find_extreme(matched, rows)
     elif column := _find_added(matched, rows):
         direct = _add(column, matched, rows)
@@ -139,12 +163,21 @@ def _select_rows(matched: Matched) -> list[int]:
             chosen[column] = item.key  # the last one, where the question goes on with another
         elif item.kind in ("has", "lacks"):
             rows = [row for row in rows if _holds(_only(item.columns).cells[row]) == (item.kind == "has")]
+        elif item.kind == "column" and matched.says_state(item):
+            rows = [row for row in rows if _holds(_only(item.columns).cells[row])]
+        elif item.kind in ("above", "below"):
+            column = _only([one for one in item.columns if one in (before.columns if before else ())] or item.columns)
+            rows = [row for row in rows if _is_beyond(column.numbers[row], item)]
         elif item.kind == "part":
             rows = [row for row in rows if has_phrase(_only(item.columns).keys[row], item.key)]
     rows = [row for row in rows if all(column.keys[row] == key for column, key in chosen.items())]
     rows = _select_period(matched, rows)
     _require(len({table.rows[row].text for row in rows}) == len(rows), "whether equal rows are one")
     return rows
+
+
+def _is_beyond(number: Number | None, item: Item) -> bool:
+    return number is not None and (number.value > item.limit) == (item.kind == "above") != (number.value == item.limit)
 
 
 def _holds(cell: str) -> bool:
@@ -190,12 +223,16 @@ def _find_added(matched: Matched, rows: Sequence[int]) -> Column | None:
     if aim != "count":
         named = [one for one in matched.named_columns if any(one.numbers[row] for row in rows)]
         return _only(named or ([] if aim == "amount" else _find_money(columns)))
-    if head and head.kind == "column" and (column := _only(head.columns)).read_numbers(rows):
+    if (
+        head
+        and head.kind == "column"
+        and (column := _only(head.columns)).read_numbers(_keep_filled(matched, column, rows))
+    ):
         return column
     quantities = [one for one in columns if "quantities" in one.kinds]
     if not quantities or head is None or head.kind == "row":
         return None
-    is_counted = head.kind == "value" or (head.kind == "name" and _IN_ALL.search(matched.question.rest))
+    is_counted = head.kind == "value" or (head.kind == "name" and IN_ALL.search(matched.question.rest))
     _require(is_counted and not _name_unit(quantities[0], matched.table, rows), "whether rows or pieces are counted")
     return _only(quantities)
 
@@ -212,7 +249,7 @@ def _count_rows(matched: Matched, rows: Sequence[int]) -> str:
         names += columns[:1] if any(one.kinds & ROLES.keys() for one in columns) else []
         is_other = any(column.are_distinct() for column in names)
         _require(is_other and not set(names) & set(head.columns), "whether rows are counted")
-    _require(all(column.are_distinct(rows) for column in named), "whether each row is another")
+    _require(matched.embed or all(column.are_distinct(rows) for column in named), "whether each row is another")
     _check_named(matched)
     total = len(matched.table.rows)
     if len(rows) == total:
@@ -224,6 +261,8 @@ def _count_rows(matched: Matched, rows: Sequence[int]) -> str:
 
 def _check_named(matched: Matched, used: Column | None = None) -> None:
     """Refuse a question that names a column of which nothing is said: "which are approved?"."""
+    if matched.embed:
+        return
     table, head = matched.table, matched.head
     meant = {used, *(head.columns if head else ()), *(one for item in matched.of_kind("value") for one in item.columns)}
     meant |= {one for one in table.columns if one.stems <= set(split_words(table.name))}
@@ -233,9 +272,15 @@ def _check_named(matched: Matched, used: Column | None = None) -> None:
     _require(not any(meant.isdisjoint(item.columns) for item in matched.of_kind("column")), "what is said of a column")
 
 
+def _keep_filled(matched: Matched, column: Column, rows: Sequence[int]) -> list[int]:
+    """The rows that have a number or date; all of them where none may lack one."""
+    return [row for row in rows if column.cells[row] or not matched.embed]
+
+
 def _add(column: Column, matched: Matched, rows: Sequence[int]) -> str:
     """The sum or mean of a column. A total in the table must say the same where all rows are added."""
     _check_named(matched, column)
+    rows = _keep_filled(matched, column, rows)
     table, numbers, phrases = matched.table, column.read_numbers(rows), PHRASES[matched.question.language]
     _require(numbers and _have_same_unit(column, table, rows), "what all cells say")
     total, decimals = sum((one.value for one in numbers), Decimal(0)), max(one.decimals for one in numbers)
@@ -304,17 +349,36 @@ def _write_amount(number: str, unit: str, like: Number) -> str:
     return f"{unit}{number}" if like.is_before and len(unit) == 1 else f"{number} {unit}".strip()
 
 
+def _find_counted(matched: Matched) -> Column | None:
+    """The column of names of which one has the most rows: "who owns the most tools?"; None where numbers are compared."""
+    named, names = matched.named_columns, [one for one in matched.named_columns if not any(one.numbers)]
+    is_counted = matched.embed and matched.question.measure == "" and len(named) == len(names) == 1
+    return names[0] if is_counted and not names[0].are_distinct() else None
+
+
+def _count_by(column: Column, matched: Matched, rows: Sequence[int]) -> tuple[str, list[int]]:
+    """Which value the most rows have, or the fewest, and these rows."""
+    counts = Counter(column.cells[row] for row in rows if column.cells[row]).most_common()
+    ordered = counts if matched.question.aim == "most" else counts[::-1]
+    _require(len(ordered) > 1 and ordered[0][1] != ordered[1][1], "which of several")
+    value, count = ordered[0]
+    phrases = PHRASES[matched.question.language]
+    return f"{value}: {phrases['some_rows'].format(count, len(rows))}", [n for n in rows if column.cells[n] == value]
+
+
 def _find_extreme(matched: Matched, rows: Sequence[int]) -> tuple[str, list[int]]:
     """What the one row has that has the most or the least, and its number."""
     question, table, named = matched.question, matched.table, matched.named_columns
     column = _find_measured(matched, rows)
-    rows = [row for row in rows if column.cells[row]] if column in named else rows
+    rows = _keep_filled(matched, column, rows) if column not in named else [row for row in rows if column.cells[row]]
     numbers = column.read_numbers(rows) if _have_same_unit(column, table, rows) else []
     values: Sequence[Date] | Sequence[Decimal] = [number.value for number in numbers]
     if question.measure == "date":
         values = column.read_dates(rows)
         _require(values and values[0].year and len({tuple(map(bool, date)) for date in values}) == 1, "how old all are")
-    _require(all(one is column or one.are_distinct(rows) for one in named), "whether each row is another")
+    _require(
+        matched.embed or all(one is column or one.are_distinct(rows) for one in named), "whether each row is another"
+    )
     is_named = question.measure not in ("", "size") or matched.of_kind("name", "row") or set(named) - {column}
     order = sorted(range(len(values)), key=values.__getitem__, reverse=question.aim == "most")
     _require(is_named and len(order) > 1 and values[order[0]] != values[order[1]], "of what it is the most, or which")
@@ -331,14 +395,18 @@ def _find_measured(matched: Matched, rows: Sequence[int]) -> Column:
     measure, columns, named = matched.question.measure, matched.table.columns, matched.named_columns
     if measure == "date":
         own = [one for one in (matched.table.date_column,) if one and one.stems <= ROLES["own_dates"] | ROLES["small"]]
-        column = _only([one for one in named if "dates" in one.kinds] or own)
+        dated = [matched.table.date_column] if matched.embed and matched.table.date_column else []
+        column = _only([one for one in named if "dates" in one.kinds] or own or dated)
         _require("births" not in column.kinds or matched.question.aim == "least", "who is the newest")
         return column
-    if measure not in ("", "size", "money"):
-        return _only([one for one in columns if measure in one.kinds])
+    if measure not in ("", "size", "money") and (own := [one for one in columns if measure in one.kinds]):
+        return _only(own)
     measured = [one for one in named if one.read_numbers(rows)]
     if not measured and (measure == "money" or (measure == "size" and _is_about_spending(matched))):
         measured = _find_money(columns)
+    if matched.embed and len(measured) != 1:
+        numeric = [one for one in measured or columns if one.read_numbers(_keep_filled(matched, one, rows))]
+        measured = choose_column(f"{matched.question.said} {matched.question.rest}", numeric, matched.embed)
     return _only(measured)
 
 

@@ -7,6 +7,7 @@ does not account for is not about it. That is strict, and meant to be: "not", "m
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from agent.turn.tables.cells import (
     UNIT_WORDS,
@@ -19,9 +20,10 @@ from agent.turn.tables.cells import (
     split_words,
     stem_of,
 )
+from agent.turn.tables.meaning import Embed, find_meant
 from agent.turn.tables.table import Column, Table
-from indexes.text.analysis import ENGLISH
-from indexes.words import list_tables, read_file
+from indexes.text.analysis import ENGLISH, load_stop_words
+from indexes.words import list_tables, match_any, read_file
 
 # How each language asks of tables, in patterns whose one group is what a table must account for, and what is said.
 PHRASES = {language: read_file(language)["table_questions"] for language in (ENGLISH, "de", "fr", "es", "it", "nl")}
@@ -36,6 +38,7 @@ class TableQuestion:
     measure: str = ""  # of a superlative: "date", or a role of columns; empty where a column must be named
     language: str = ENGLISH
     is_continued: bool = False  # whether it goes on with another value or period than before
+    said: str = ""  # the words of a superlative
 
     @property
     def stems(self) -> frozenset[str]:
@@ -51,6 +54,13 @@ def read_table_question(utterance: str) -> TableQuestion | None:
     return next((found for language in PHRASES if (found := _read_in(language, text))), None)
 
 
+def read_list_question(utterance: str) -> TableQuestion | None:
+    """Any other question that may ask for rows: "where did we go in May?"."""
+    text = " ".join(utterance.split()).rstrip(" ?!.")
+    found = re.match(rf"(?:{match_any('table_words.asks')})\b", text, re.IGNORECASE)
+    return TableQuestion("list", text[found.end() :]) if found and not re.search(r"[?!;]|\.\s", text) else None
+
+
 def _read_in(language: str, text: str) -> TableQuestion | None:
     phrases = PHRASES[language]
     text = re.sub("".join(phrases.get("opening", ())), "", text, count=1, flags=re.IGNORECASE)
@@ -59,7 +69,10 @@ def _read_in(language: str, text: str) -> TableQuestion | None:
         form = rf"(?:\b(?:the|our|my) )?\b(?:{words})\b"
         rest, count = re.subn(form, " ", text, flags=re.IGNORECASE)
         if count == 1 and (which or re.match(form, text, re.IGNORECASE)):
-            return TableQuestion(aim, rest[which.end() if which else 0 :], measure, language)
+            said = re.search(form, text, re.IGNORECASE)
+            return TableQuestion(
+                aim, rest[which.end() if which else 0 :], measure, language, said=said[0] if said else ""
+            )
     for aim, form in phrases["forms"]:
         if found := re.fullmatch(form, text, re.IGNORECASE):
             return TableQuestion(aim, found[1], "", language)
@@ -75,6 +88,14 @@ _HAS = re.compile("(?:(?:{has})|(?P<lacks>{lacks})) (?:(?:{articles}) )?".format
 _IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |still |been )*".format_map(_ONE_OF))
 
 
+_LIMITS = {
+    kind: re.compile(
+        rf"(?:{match_any(f'table_words.{kind}')}) (?P<money>[€£$] )?(?P<number>\d+)(?P<unit> (?:euros?|pounds?|dollars?))? "
+    )
+    for kind in ("above", "below")
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One or more words of a question, and what they are to a table."""
@@ -83,11 +104,13 @@ class Item:
     words: tuple[str, ...]
     columns: Sequence[Column] = ()  # that may be meant
     period: Date | None = None
+    value: str = ""  # that the words stand for
+    limit: Decimal = Decimal(0)
 
     @property
     def key(self) -> tuple[str, ...]:
         """The stems of a value."""
-        return split_words(" ".join(self.words))
+        return split_words(self.value or " ".join(self.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +120,7 @@ class Matched:
     question: TableQuestion
     table: Table
     items: tuple[Item, ...]
+    embed: Embed | None = None  # where words were also told by what they mean, and rows may lack a number
 
     def of_kind(self, *kinds: str) -> list[Item]:
         """The items of some kinds, in order."""
@@ -107,16 +131,24 @@ class Matched:
         """Those that it names or sets a condition on."""
         return list(dict.fromkeys(column for item in self.of_kind("column", "has") for column in item.columns))
 
+    def says_state(self, item: Item) -> bool:
+        """Whether the name of a column of yes and no says that it is so: "came with a guarantee"."""
+        is_asked = self.embed and self.question.aim in ("count", "list") and len(item.columns) == 1
+        return bool(is_asked) and item.columns[0].tells_yes_from_no
+
     @property
     def head(self) -> Item | None:
         """What is counted or listed: the last item of the first phrase."""
         ends = WORDS["breaks"] | WORDS["verbs"] | set(PHRASES[self.question.language].get("neutral", "").split())
         found: Item | None = None
+        numeric = (
+            item for item in self.of_kind("column") if self.embed and any(any(one.numbers) for one in item.columns)
+        )
         for item in self.items:
             if found and (item.words[0].casefold() in ends or item.kind in ("has", "lacks", "period")):
                 break
-            found = item if item.kind not in ("neutral", "has", "lacks", "period") else found
-        return found
+            found = item if item.kind not in ("neutral", "has", "lacks", "period", "unknown") else found
+        return next(numeric, found)
 
 
 def says_name(words: Sequence[str], table: Table) -> bool:
@@ -131,8 +163,16 @@ def split_question(text: str) -> tuple[str, ...]:
     return tuple(WORD.findall(plain))
 
 
-def match_words(question: TableQuestion, table: Table) -> Matched | None:
-    """What the words of a question are to a table; None where it does not account for one."""
+FILTERS = ("value", "part", "has", "lacks", "period", "above", "below")
+IN_ALL = re.compile(rf"\b(?:{match_any('table_words.in_all')})\b", re.IGNORECASE)
+MAX_UNKNOWN = 2  # words that say nothing of a table, where others say which rows are meant
+
+
+def match_words(question: TableQuestion, table: Table, embed: Embed | None = None) -> Matched | None:
+    """What the words of a question are to a table; None where it does not account for one.
+
+    With `embed` it accounts for words by what they mean, too, and some may say nothing of it.
+    """
     words, items = split_question(question.rest), list[Item]()
     neutral = PHRASES[question.language].get("neutral", "").split()
     while words:
@@ -141,17 +181,40 @@ def match_words(question: TableQuestion, table: Table) -> Matched | None:
             max(_find_items(words, table), key=lambda item: len(item.words), default=None),
         )
         is_verb = question.aim == "money" and first in WORDS["verbs"]
+        if embed and item and item.kind == "around" and (meant := find_meant(first, table, embed)) and meant[0]:
+            item = Item("column", words[:1], (meant[0],))
+        if embed and item is None and first in load_stop_words() - WORDS["changing"]:
+            item = Item("neutral", words[:1])
         if (first in neutral and (item is None or len(item.words) == 1)) or (item is None and is_verb):
             item = Item("neutral", words[:1])
         before = items[-1].words[-1].casefold() if items else ""
         if item is None or (item.kind == "part" and before not in WORDS["before_parts"] and words[0].islower()):
-            return None
+            if embed is None or first in WORDS["changing"]:
+                return None
+            item = _find_by_meaning(words[:1], table, embed)
         items.append(item)
         words = words[len(item.words) :]
     named = [
         Item("name", one.words) if one.kind == "value" and one.key == split_words(table.name) else one for one in items
     ]
-    return Matched(question, table, tuple(named))  # "members", of whom some are such by their role
+    matched, unknown = Matched(question, table, tuple(named), embed), [one for one in named if one.kind == "unknown"]
+    is_bound = bool(matched.of_kind(*FILTERS)) or any(map(matched.says_state, matched.of_kind("column")))
+    if embed and question.aim == "list" and not is_bound:
+        return None
+    is_bound = is_bound or question.aim in ("most", "least", "mean") or bool(IN_ALL.search(question.rest))
+    return (
+        None if len(unknown) > MAX_UNKNOWN or (unknown and not is_bound) else matched
+    )  # "members", of whom some are such by their role
+
+
+def _find_by_meaning(words: tuple[str, ...], table: Table, embed: Embed) -> Item:
+    found = find_meant(words[0], table, embed)
+    if found is None:
+        return Item("unknown", words)
+    column, value = found
+    if column is None:
+        return Item("name", words)
+    return Item("value" if value else "column", words, (column,), value=value)
 
 
 def _find_items(words: tuple[str, ...], table: Table) -> Iterator[Item]:
@@ -220,6 +283,13 @@ def _are_in(some: Sequence[str], others: Sequence[str]) -> bool:
 def _find_conditions(words: tuple[str, ...], table: Table) -> Iterator[Item]:
     """ "without a receipt", "have a phone number"; and what tells yes from no: "not paid yet", "unpaid"."""
     text = f"{' '.join(words).casefold()} "
+    for kind, form in _LIMITS.items():
+        if found := form.match(text):
+            size = len(found[0].split())
+            money = [one for one in table.columns if "amounts of money" in one.kinds]
+            columns = money if found["money"] or found["unit"] else [one for one in table.columns if any(one.numbers)]
+            named = [] if found["money"] or found["unit"] else list(_find_columns(words[size : size + 1], table))
+            yield Item(kind, words[:size], named[0].columns if named else columns, limit=Decimal(found["number"]))
     for form, find in ((_HAS, _find_columns), (_IS, _find_states)):
         found = form.match(text)
         if not (found and found[0]):

@@ -54,8 +54,11 @@ class Column:
         self.stems = frozenset(split_words(name))
         # Those of its name without its unit and what stands in brackets.
         self.short_name = drop_generic(split_words(re.sub(r"\([^)]*\)", "", name)) or split_words(name))
+        self.plain_name = re.sub(r"\([^)]*\)", "", name).strip() or name
         self.units = [word for word in re.findall(r"[^\s()_]+", name) if word.casefold() in UNIT]  # in its name
         self.filled = [row for row, cell in enumerate(cells) if cell]
+        said = {cell.casefold().strip(" .") for cell in cells}
+        self.tells_yes_from_no = bool(said & (YES | NO)) and said <= YES | NO | {""}
         # What its name says of it, as in the section `columns` of the words, and what its cells do.
         named = (role for role, words in ROLES.items() if self.stems & words)
         self.kinds = frozenset((*named, *self._classify_cells()))
@@ -131,6 +134,16 @@ class Table:
                 if key and not number and not date:
                     found.setdefault(key, {})[column] = None
         return {key: tuple(columns) for key, columns in found.items()}
+
+    @cached_property
+    def words(self) -> Mapping[str, Sequence[Column]]:
+        """The columns that have a value which is words, by the value as it stands."""
+        found: dict[str, dict[Column, None]] = {}
+        for column in self.columns:
+            for row, cell in enumerate(column.cells):
+                if cell and not column.numbers[row] and not column.dates[row] and "yes or no" not in column.kinds:
+                    found.setdefault(cell, {})[column] = None
+        return {value: tuple(columns) for value, columns in found.items()}
 
     @cached_property
     def date_column(self) -> Column | None:
