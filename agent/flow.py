@@ -71,8 +71,7 @@ def answer_turn(
     if tools.documents and given == NOTHING:
         whole = answer_from_whole_documents(utterances, tools.documents, tools.search, embedder, plan.tuning.answer)
         if whole and is_harmless(whole.passages, needs, utterances):
-            if is_harmless(whole.to_write, needs, utterances):
-                whole = write_whole_answer(whole, conversation, Writer(llm, tools.show), plan)
+            whole = write_whole_answer(whole, utterance, Writer(llm, tools.show, leads=False), plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
     depths = FURTHER if needs and given.hits is None else (1,)
     for depth in depths:  # until enough is left that fits

@@ -17,7 +17,7 @@ from schemas.errors import InvalidInputError, MissingError
 HERE = Path(__file__).parent
 OPENING = "=>"
 # Steps that no run has.
-NO_RUN = frozenset({"assign", "tools", "result", "summarise"})
+NO_RUN = frozenset({"assign", "tools", "result"})
 
 
 @dataclass(frozen=True, slots=True)

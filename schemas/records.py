@@ -347,7 +347,7 @@ class WholeAnswer:
 
     response: Response
     passages: tuple[Passage, ...]
-    to_write: tuple[Passage, ...] = ()  # what a model that writes may make it of instead; none where it is computed
+    is_summary: bool = False  # whether a model that writes may say it in its own words
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,14 +30,13 @@ def draft(*sentences: tuple[str, str]) -> str:
     return " ".join(f"{text} [{number}]" for text, number in sentences)
 
 
-WRITING = {"write": "You answer questions from numbered", "summarise": "asks for a summary"}  # what their prompts have
+WRITING = "You answer questions from numbered"  # what the prompt of the step that writes has
 
 
 def name_step(body: dict[str, Any]) -> str:
     """The step that asks: of plain text, the one that these words are of; "" of any other."""
-    said = " ".join(message["content"] for message in body["messages"])
-    named = next((step for step, words in WRITING.items() if words in said), "")
-    return str(body.get("response_format", {}).get("json_schema", {}).get("name", named))
+    is_written = any(WRITING in message["content"] for message in body["messages"])
+    return str(body.get("response_format", {}).get("json_schema", {}).get("name", "write" if is_written else ""))
 
 
 def write_usual(step: str) -> Iterator[str]:

@@ -16,8 +16,6 @@ from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.tracks.topic_files import read_topics
 from agent.turn.retrieval import Searcher
-from agent.turn.writing.checked_answer import Writer
-from agent.turn.writing.large_model import write_summary
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever
 from schemas.errors import (
@@ -29,7 +27,7 @@ from schemas.errors import (
     RunError,
     UsageError,
 )
-from schemas.records import Call, Message, Passage, Plan
+from schemas.records import Call, Message, Plan
 from tests.conftest import EXAMPLES, bare_model, needs_model
 
 TALK = Conversation(
@@ -147,21 +145,6 @@ def test_a_conversation_that_is_too_long_loses_its_oldest_part(small: LanguageMo
     assert set(calls[-1].omitted) < {f"exchange {n}" for n in range(1, 31)}
     with pytest.raises(ModelError, match=r"takes \d+ tokens"):
         small.ask(Conversation("Be brief.", (Message("user", "bread " * 9000),)), Task("hyde"), str)
-
-
-@needs_model
-def test_what_has_no_room_in_the_prompt_is_left_out_whole_from_the_end_and_traced(
-    small: LanguageModel, calls: list[Call]
-) -> None:
-    plan = Plan(response_tokens=20)
-    long = [Passage(f"long:{n}", f"Passage {n}. " + "Bread is baked. " * 90) for n in range(1, 5)]
-    write_summary(TALK, long, 20, Writer(small), plan)
-    assert calls[-1].omitted == ("long:3", "long:4")
-    assert "[2] Passage 2." in calls[-1].prompt
-    assert "Passage 3." not in calls[-1].prompt
-    endless = Passage("endless:1", "Bread is baked. " * 3000)
-    with pytest.raises(ModelError, match=r"the prompt of step 'summarise' takes \d+ tokens"):
-        write_summary(TALK, [endless], 20, Writer(small), plan)
 
 
 @needs_model

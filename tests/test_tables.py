@@ -85,7 +85,12 @@ SMALL_DIFFERENCES = [
     ("How many members have no boat?", "members", "name,boat|Ida,Heron|Tom,|Mira,", "2 of 3 rows: Tom, Mira."),
     (APPLES, "orders", "day,item,quantity|Mon,apples,3|Tue,apples,4", "3 + 4 = 7."),
     (APPLES, "orders", "day,item,quantity|Mon,apples,3 kg|Tue,apples,4 kg", ""),
-    ("Which articles are out of stock?", "list", "article,group,in stock|axe,tools,yes|saw,tools,no", "1 of 2 rows: saw."),
+    (
+        "Which articles are out of stock?",
+        "list",
+        "article,group,in stock|axe,tools,yes|saw,tools,no",
+        "1 of 2 rows: saw.",
+    ),
     ("How many km did the car do in 2024?", "car", "date,km|2023-04-01,20100|2024-04-02,31200|2025-04-03,44000", ""),
     ("How many costs are approved?", "costs", "what,amount,approved by|food,3 EUR,Noor|rent,4 EUR,not yet", ""),
     (

@@ -20,7 +20,6 @@ from agent.models.protocol import LanguageModel
 from agent.models.registry import open_model
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.responses import generate_responses
-from indexes.documents.collection import Collection
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from schemas.records import Passage, Plan, Query, Response
@@ -174,7 +173,7 @@ def reader(address: str, tmp_path: Path) -> Iterator[Session]:
 
 
 SUMMARIES: dict[str, tuple[str, list[str]]] = {  # what is written, what is said
-    "good": (draft(("The rent of the hut is 410 EUR.", "1")), ["The rent of the hut is 410 EUR."]),
+    "good": (draft(("Dogs stay outside the hut.", "2")), ["Dogs stay outside the hut."]),
     "inventing": (draft((LOW, "1"), (LEASE_RENT, "1")), [LEASE_RENT]),
     "inventing alone": (draft((LOW, "1")), [LEASE_RENT, "Dogs stay outside the hut."]),
     "refusing": (SORRY, [LEASE_RENT, "Dogs stay outside the hut."]),
@@ -182,27 +181,13 @@ SUMMARIES: dict[str, tuple[str, list[str]]] = {  # what is written, what is said
 
 
 @pytest.mark.parametrize("case", SUMMARIES)
-def test_a_summary_is_written_and_held_against_the_whole_document(case: str, reader: Session) -> None:
+def test_a_summary_is_written_of_the_central_sentences(case: str, reader: Session) -> None:
     written, said = SUMMARIES[case]
-    behave(summarise=written)
+    behave(write=written)
     answered = reader.ask("Summarise the lease")
     assert [sentence.text for sentence in answered.response.sentences][: len(said)] == said
     assert {id.partition(":")[0] for id in answered.response.used} == {"lease.md"}
-    assert count_asked("summarise") == 1
-
-
-def test_a_summary_is_not_written_where_somebody_must_avoid_something(reader: Session) -> None:
-    (Path(reader.assistant.source) / "pie.md").write_text(
-        "# Pie\n\nBake the pie for an hour. Warning: it contains peanuts."
-    )
-    reader.store.add_statement("I am allergic to peanuts.")
-    behave(summarise=draft((LEASE_RENT, "1")), write=draft((LEASE_RENT, "1")), context="{}")
-    index = open_documents(
-        Path(reader.assistant.source), Path(reader.assistant.source).parent, None, show_no_progress
-    ).index
-    reader.assistant.current.replace(Collection(reader.assistant.source, index))
-    reader.ask("Summarise the pie")
-    assert count_asked("summarise") == 0
+    assert count_asked("write") == 1
 
 
 # At the doors

@@ -17,7 +17,6 @@ STEP_MESSAGES = {
     "call": "called the search",
     "statements": "weighed what is known about you",
     "write": "wrote the answer",
-    "summarise": "wrote the summary",
 }
 
 

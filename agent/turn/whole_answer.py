@@ -3,15 +3,15 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from agent.models.protocol import Conversation
 from agent.turn.attribution import supporting_ids
 from agent.turn.clarification import ask_which
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.table import find_tables
 from agent.turn.writing.checked_answer import Writer
-from agent.turn.writing.large_model import is_writer, write_summary
+from agent.turn.writing.large_model import is_writer, write_response
 from indexes.documents.collection import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set
@@ -26,7 +26,7 @@ SHORT_WORDS = 8  # a shorter one seldom says much alone
 SHORT, DOUBTFUL, FIGURE = -0.15, -0.1, 0.1  # what is added to the score of such a sentence, and of one with a number
 SHOWN_ROWS = 3  # of a document that is a table
 MAX_ASKED = 4  # documents of which it is asked which is meant
-MAX_WRITTEN = 20  # passages that a model is shown, those first that tell most
+SUMMARY_LENGTH = "in four to six sentences"  # as a model is asked for it
 _SUMMARISE = (
     r"summari[sz]e|sum up|give me (?:a|an|the) (?:short |brief )?(?:summary|overview|outline) of|(?:a |the )?"
     r"(?:short |brief )?(?:summary|overview) of|fass\w* (?=.* zusammen)|zusammenfassung (?:von|des|der)"
@@ -132,8 +132,7 @@ def _quote_central(passages: Sequence[Passage], embedder: Embedder | None, tunin
     sentences = tuple(Sentence(text, ids[:1]) for text, ids in supported if ids)
     used = {id for sentence in sentences for id in sentence.passage_ids}
     cited = tuple(passage for passage in passages if passage.id in used)
-    others = (passage for passage in passages if passage.id not in used)
-    return WholeAnswer(Response(sentences), cited, (*cited, *others)[:MAX_WRITTEN])
+    return WholeAnswer(Response(sentences), cited, is_summary=True)
 
 
 def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> list[float]:
@@ -185,14 +184,11 @@ def answer_from_whole_documents(
     return computed or summarise(utterance, documents, search, embedder, tuning)
 
 
-def write_whole_answer(whole: WholeAnswer, conversation: Conversation, writer: Writer, plan: Plan) -> WholeAnswer:
-    """A summary in the words of a model that writes; as it is where none does, or nothing is supported.
-
-    Each sentence is held against the passages, as in any other answer. Raises `ModelError` where the model fails.
-    """
-    if not whole.to_write or not is_writer(writer.llm, plan):
+def write_whole_answer(whole: WholeAnswer, utterance: str, writer: Writer, plan: Plan) -> WholeAnswer:
+    """A summary in the words of a model that writes; as it is where none does. Raises `ModelError` where it fails."""
+    if not whole.is_summary or not is_writer(writer.llm, plan):
         return whole
-    response = write_summary(conversation, whole.to_write, SUMMARY_WORDS, writer, plan)
-    if not response.sentences:
-        return whole
-    return WholeAnswer(response, tuple(passage for passage in whole.to_write if passage.id in response.used))
+    query = Query(f"{utterance} ({SUMMARY_LENGTH})")
+    response = write_response(query, (), whole.response, whole.passages, writer, None, plan)
+    used = set(response.used)
+    return replace(whole, response=response, passages=tuple(each for each in whole.passages if each.id in used))

@@ -16,6 +16,7 @@ class Writer:
 
     llm: LanguageModel
     show: ResponseListener | None = None  # is handed the answer so far, each time that another sentence was checked
+    leads: bool = True  # whether the first sentence has to say what the reader is sure of: not of a summary
     quotes: bool = False  # whether sentences must stay as they stand: where something has to be heeded
 
 

@@ -13,10 +13,9 @@ from dataclasses import replace
 import prompts
 from agent.models.bundled import WRITER
 from agent.models.protocol import Conversation, LanguageModel, Task, strip_thinking
-from agent.turn.attribution import why_misstated
 from agent.turn.quotes import end_sentence
 from agent.turn.writing.checked_answer import CheckedAnswer, Writer
-from agent.turn.writing.paraphrase import why_not_meant
+from agent.turn.writing.paraphrase import SAYS_NOTHING, keeps_order, why_not_meant
 from agent.turn.writing.sources import Source, find_answers, name_sources, read_written
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import extract_stems
@@ -72,11 +71,12 @@ def write_response(
 
     def check(text: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
         cited = [source for number, source in enumerate(sources, start=1) if number in numbers]
-        leads = 1 in numbers and set(extract_stems(quoted.direct)) <= set(extract_stems(text))
-        stands = cited and (answer.sentences or leads) and _is_meant(text, cited, query.standalone, embedder)
+        says_best = 1 in numbers and set(extract_stems(quoted.direct)) <= set(extract_stems(text))
+        may_stand = cited and (says_best or answer.sentences or not writer.leads)
+        stands = may_stand and _is_meant(text, cited, query.standalone, embedder)
         return tuple(dict.fromkeys(id for source in cited for id in source.passage_ids)) if stands else ()
 
-    _write(conversation, Task("write", max_tokens=plan.response_tokens), writer, check, answer, must_lead=True)
+    _write(conversation, Task("write", max_tokens=plan.response_tokens), writer, check, answer)
     if not answer.sentences:
         return quoted
     said = {sentence.text for sentence in answer.sentences}
@@ -89,31 +89,9 @@ def _is_meant(text: str, cited: Sequence[Source], question: str, embedder: Embed
     """Whether a sentence means what it cites, and has all that the reader finds there."""
     found, stems = find_answers(question, cited, embedder), set(extract_stems(text))
     names, texts = " . ".join(source.name for source in cited), [source.text for source in cited]
-    return all(words <= stems for words in found) and not why_not_meant(
-        text, texts, names, question, answers=bool(found)
-    )
-
-
-def write_summary(
-    conversation: Conversation, passages: Sequence[Passage], words: int, writer: Writer, plan: Plan
-) -> Response:
-    """A summary of whole passages, the last left out where there is no room; empty where they support none of it."""
-    for count in range(len(passages), 0, -1):
-        numbered = dict(enumerate(passages[:count], start=1))
-        prompt = prompts.render("summarise", passages=numbered, words=words)
-        omitted = tuple(passage.id for passage in passages[count:])
-        task = Task("summarise", prompt.instruction, prompt.opening, max_tokens=plan.response_tokens, omitted=omitted)
-        if writer.llm.fits(conversation, task):
-            break
-
-    def check(text: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
-        supporting = [number for number, passage in numbered.items() if not why_misstated(text, passage.text)]
-        cited = [number for number in supporting if number in numbers]
-        return tuple(numbered[number].id for number in cited or supporting)
-
-    answer = CheckedAnswer(plan.response_tokens, writer.show)
-    _write(conversation, task, writer, check, answer, must_lead=False)
-    return answer.response
+    is_said = not why_not_meant(text, texts, names, question, answers=bool(found))
+    known = f"{question} . {names} . {' '.join(SAYS_NOTHING)}"
+    return is_said and all(words <= stems for words in found) and keeps_order(text, texts, known)
 
 
 def _show_turn(question: str, statements: Sequence[str], sources: Sequence[Source]) -> str:
@@ -121,10 +99,8 @@ def _show_turn(question: str, statements: Sequence[str], sources: Sequence[Sourc
     return prompts.render("write_turn", question=question, statements=statements, sources=texts).instruction
 
 
-def _write(
-    conversation: Conversation, task: Task, writer: Writer, check: Check, answer: CheckedAnswer, *, must_lead: bool
-) -> None:
-    """Add the sentences that pass, as soon as they are whole; with `must_lead` none where the first does not."""
+def _write(conversation: Conversation, task: Task, writer: Writer, check: Check, answer: CheckedAnswer) -> None:
+    """Add the sentences that pass, as soon as they are whole; none where the first has to lead and does not pass."""
     known = 0
 
     def read_further(text: str, *, is_whole: bool = False) -> None:
@@ -134,7 +110,7 @@ def _write(
         for said, numbers in found[known : len(found) - may_go_on]:
             known += 1
             sentence = end_sentence(said)
-            if answer.sentences or known == 1 or not must_lead:
+            if answer.sentences or known == 1 or not writer.leads:
                 answer.add(Sentence(sentence, check(sentence, numbers)))
 
     try:

@@ -73,6 +73,20 @@ def _find_addressed(asked: str) -> set[str]:
     return persons | ({"you", "your"} if persons & SPEAKERS else set())
 
 
+def keeps_order(written: str, sources: Sequence[str], asked: str) -> bool:
+    """Whether each part of what is written has its words, without those that were asked, in the order of a source."""
+    known = set(_stems(asked))
+    held = [_stems(text) for source in sources for text in (source, _open_last(source))]
+    parts = ([stem for stem in _stems(part) if stem not in known] for part in PARTS.split(written))
+    return all(any(is_subsequence(part, stems) for stems in held) for part in parts)
+
+
+def _open_last(text: str) -> str:
+    """A sentence with what opens it at its end."""
+    opened = _OPENING.fullmatch(text)
+    return f"{opened[2]} {opened[1]}" if opened else text
+
+
 def leaves_out(written: str, sources: Sequence[str]) -> bool:
     """Whether a written sentence lacks something of some sentences.
 
@@ -96,8 +110,7 @@ def _stems(text: str) -> list[str]:
 def _find_out_of_order(written: str, source: str) -> str:
     """The names, or the numbers, that both have, where their order differs."""
     names = find_names(f"x {written}") & find_names(f"x {source}")
-    opened = _OPENING.fullmatch(source)
-    said, held, moved = map(_stems, (written, source, f"{opened[2]} {opened[1]}" if opened else source))
+    said, held, moved = map(_stems, (written, source, _open_last(source)))
     for kind in (names, {stem for stem in said if stem[0].isdigit()}):
         common = [stem for stem in dict.fromkeys(said) if stem in kind and stem in held]
         if not (is_subsequence(common, held) or is_subsequence(common, moved)):
