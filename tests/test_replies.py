@@ -12,8 +12,7 @@ from agent.models.scripted import Script, ScriptedModel
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.paraphrase import why_not_meant
 from agent.turn.writing.responses import generate_responses
-from agent.turn.writing.small_model import compose_writer_prompt
-from agent.turn.writing.sources import Source, read_written
+from agent.turn.writing.sources import Source, compose_writer_prompt, read_written
 from benchmarks.paraphrases import measure, read_pairs
 from schemas.records import Message, Passage, Plan, Query, Response, Sentence
 from tests.conftest import needs_model

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.turn.writing.small_model import compose_writer_prompt
-from agent.turn.writing.sources import Source, read_written
+from agent.turn.writing.sources import Source, compose_writer_prompt, read_written
 from training.reading import Marked, is_held_out, read_qed, read_selqa, split_sentences
 
 WRITTEN = Path(__file__).parent / "written_replies.jsonl"

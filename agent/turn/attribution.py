@@ -4,8 +4,8 @@ By rules, without a model, so that what is wrong can be said. A sentence is supp
 commas and the like) is an excerpt of one sentence of the passage: its words in the same order, some perhaps left out,
 negated where the passage negates them. That is strict: the same thing said in other words is not supported. Neither the
 likelihood of a 135M model nor the cosine of MiniLM tells a paraphrase from a sentence in which one word was changed
-(docs/log.md), and one that is wrongly taken for supported misleads. What a model writes may say more in the words of the
-question (`agent/turn/writing/paraphrase.py`). `tests/support_pairs.jsonl` has cases of every kind.
+(docs/log.md), and one that is wrongly taken for supported misleads. What a model writes may say the question again
+(`agent/turn/writing/paraphrase.py`). `tests/support_pairs.jsonl` has cases of every kind.
 """
 
 import re

@@ -11,7 +11,7 @@ from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.table import find_tables
 from agent.turn.writing.checked_answer import Writer
-from agent.turn.writing.large_model import is_writer, write_response
+from agent.turn.writing.reply import is_writer, write_response
 from indexes.documents.collection import WholeDocuments, has_all_words, stem_path
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set
@@ -186,7 +186,7 @@ def answer_from_whole_documents(
 
 def write_whole_answer(whole: WholeAnswer, utterance: str, writer: Writer, plan: Plan) -> WholeAnswer:
     """A summary in the words of a model that writes; as it is where none does. Raises `ModelError` where it fails."""
-    if not whole.is_summary or not is_writer(writer.llm, plan):
+    if not whole.is_summary or not is_writer(writer, plan):
         return whole
     query = Query(f"{utterance} ({SUMMARY_LENGTH})")
     response = write_response(query, (), whole.response, whole.passages, writer, None, plan)

@@ -89,8 +89,6 @@ def _find_asked(question: TableQuestion, tables: Sequence[Table], embed: Embed |
     Raises `UnsureError` where it is not sure which rows and columns one has.
     """
     asked = [matched for table in tables if (matched := match_words(question, table, embed))]
-    unknown = [len(one.of_kind("unknown")) for one in asked]
-    asked = [one for one, count in zip(asked, unknown, strict=True) if count == min(unknown)]
     asked = [one for one in asked if one.of_kind("name", "column", "value", "has", "lacks") or question.aim == "money"]
     words = split_question(question.rest)
     named = [matched for matched in asked if says_name(words, matched.table)]
@@ -250,26 +248,17 @@ def _count_rows(matched: Matched, rows: Sequence[int]) -> str:
         is_other = any(column.are_distinct() for column in names)
         _require(is_other and not set(names) & set(head.columns), "whether rows are counted")
     _require(matched.embed or all(column.are_distinct(rows) for column in named), "whether each row is another")
-    _check_named(matched)
+    says = (*matched.of_kind("value", "part", "above", "below", "has", "lacks"), *([head] if head else []))
+    told = {column for item in says for column in item.columns}
+    silent = [one for one in matched.of_kind("column") if told.isdisjoint(one.columns) and not matched.says_state(one)]
+    is_told = matched.embed or not silent or matched.of_kind("has", "lacks")
+    _require(is_told, "what is said of a column")
     total = len(matched.table.rows)
     if len(rows) == total:
         return str(phrases["all_rows"].format(total))
     labels = [_find_label(matched, row, None, rows) for row in rows[: MAX_ROWS + 1]]
     are_told = len(rows) <= MAX_ROWS and all(labels) and len(set(labels)) == len(labels)
     return str(phrases["some_rows"].format(len(rows), total)) + (f": {', '.join(labels)}" if are_told else "")
-
-
-def _check_named(matched: Matched, used: Column | None = None) -> None:
-    """Refuse a question that names a column of which nothing is said: "which are approved?"."""
-    if matched.embed:
-        return
-    table, head = matched.table, matched.head
-    meant = {used, *(head.columns if head else ()), *(one for item in matched.of_kind("value") for one in item.columns)}
-    meant |= {one for one in table.columns if one.stems <= set(split_words(table.name))}
-    meant |= {one for one in table.columns[:1] if one.are_distinct()}
-    if any(one.stems & ROLES["paying"] for item in matched.of_kind("has", "lacks") for one in item.columns):
-        meant |= {one for one in table.columns if "amounts of money" in one.kinds}  # "who has not paid the fee?"
-    _require(not any(meant.isdisjoint(item.columns) for item in matched.of_kind("column")), "what is said of a column")
 
 
 def _keep_filled(matched: Matched, column: Column, rows: Sequence[int]) -> list[int]:
@@ -279,7 +268,6 @@ def _keep_filled(matched: Matched, column: Column, rows: Sequence[int]) -> list[
 
 def _add(column: Column, matched: Matched, rows: Sequence[int]) -> str:
     """The sum or mean of a column. A total in the table must say the same where all rows are added."""
-    _check_named(matched, column)
     rows = _keep_filled(matched, column, rows)
     table, numbers, phrases = matched.table, column.read_numbers(rows), PHRASES[matched.question.language]
     _require(numbers and _have_same_unit(column, table, rows), "what all cells say")
@@ -350,7 +338,7 @@ def _write_amount(number: str, unit: str, like: Number) -> str:
 
 
 def _find_counted(matched: Matched) -> Column | None:
-    """The column of names of which one has the most rows: "who owns the most tools?"; None where numbers are compared."""
+    """The column of names of which one has the most rows: "who owns the most tools?"."""
     named, names = matched.named_columns, [one for one in matched.named_columns if not any(one.numbers)]
     is_counted = matched.embed and matched.question.measure == "" and len(named) == len(names) == 1
     return names[0] if is_counted and not names[0].are_distinct() else None
@@ -382,7 +370,6 @@ def _find_extreme(matched: Matched, rows: Sequence[int]) -> tuple[str, list[int]
     is_named = question.measure not in ("", "size") or matched.of_kind("name", "row") or set(named) - {column}
     order = sorted(range(len(values)), key=values.__getitem__, reverse=question.aim == "most")
     _require(is_named and len(order) > 1 and values[order[0]] != values[order[1]], "of what it is the most, or which")
-    _check_named(matched, column)
     best = rows[order[0]]
     value, label = column.cells[best], _find_label(matched, best, column, rows)
     if question.measure != "date" and not numbers[0].shown_unit:

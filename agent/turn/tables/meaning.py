@@ -3,6 +3,7 @@
 By the cosine of the word with the names of columns, the table's own, and the values that are words.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -23,13 +24,11 @@ MAX_VALUE_WORDS = 3
 def _embed_vocabulary(table: Table, embed: Embed) -> tuple[list[tuple[Column | None, str]], Vectors]:
     """What a word may stand for: the table (no column), a column (no value), or a value of a column."""
     meant: list[tuple[Column | None, str]] = [(None, ""), *((column, "") for column in table.columns)]
-    values = [(columns[0], value) for value, columns in table.words.items() if len(columns) == 1]
+    worded = [one for one in table.columns if not any((*one.numbers, *one.dates)) and "yes or no" not in one.kinds]
+    values = ((column, cell) for column in worded for cell in dict.fromkeys(column.cells) if cell)
     meant += [pair for pair in values if len(pair[1].split()) <= MAX_VALUE_WORDS][:MAX_VALUES]
-    texts = [
-        value or (column.plain_name if column else table.name.replace("_", " ").replace("-", " "))
-        for column, value in meant
-    ]
-    return meant, embed(texts)
+    name = re.sub("[_-]", " ", table.name)
+    return meant, embed([value or (column.plain_name if column else name) for column, value in meant])
 
 
 def find_meant(word: str, table: Table, embed: Embed) -> tuple[Column | None, str] | None:

@@ -88,12 +88,8 @@ _HAS = re.compile("(?:(?:{has})|(?P<lacks>{lacks})) (?:(?:{articles}) )?".format
 _IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |still |been )*".format_map(_ONE_OF))
 
 
-_LIMITS = {
-    kind: re.compile(
-        rf"(?:{match_any(f'table_words.{kind}')}) (?P<money>[€£$] )?(?P<number>\d+)(?P<unit> (?:euros?|pounds?|dollars?))? "
-    )
-    for kind in ("above", "below")
-}
+_LIMIT = r"(?P<before>[€£$] )?(?P<number>\d+)(?P<behind> (?:euros?|pounds?|dollars?))? "
+_LIMITS = {kind: re.compile(rf"(?:{match_any(f'table_words.{kind}')}) {_LIMIT}") for kind in ("above", "below")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,7 @@ class Matched:
 
     def says_state(self, item: Item) -> bool:
         """Whether the name of a column of yes and no says that it is so: "came with a guarantee"."""
-        is_asked = self.embed and self.question.aim in ("count", "list") and len(item.columns) == 1
+        is_asked = self.question.aim in ("count", "list") and len(item.columns) == 1
         return bool(is_asked) and item.columns[0].tells_yes_from_no
 
     @property
@@ -285,10 +281,10 @@ def _find_conditions(words: tuple[str, ...], table: Table) -> Iterator[Item]:
     text = f"{' '.join(words).casefold()} "
     for kind, form in _LIMITS.items():
         if found := form.match(text):
-            size = len(found[0].split())
-            money = [one for one in table.columns if "amounts of money" in one.kinds]
-            columns = money if found["money"] or found["unit"] else [one for one in table.columns if any(one.numbers)]
-            named = [] if found["money"] or found["unit"] else list(_find_columns(words[size : size + 1], table))
+            size, is_money = len(found[0].split()), bool(found["before"] or found["behind"])
+            numeric = [one for one in table.columns if any(one.numbers)]
+            columns: Sequence[Column] = [one for one in numeric if not is_money or "amounts of money" in one.kinds]
+            named = () if is_money else tuple(_find_columns(words[size : size + 1], table))
             yield Item(kind, words[:size], named[0].columns if named else columns, limit=Decimal(found["number"]))
     for form, find in ((_HAS, _find_columns), (_IS, _find_states)):
         found = form.match(text)

@@ -136,16 +136,6 @@ class Table:
         return {key: tuple(columns) for key, columns in found.items()}
 
     @cached_property
-    def words(self) -> Mapping[str, Sequence[Column]]:
-        """The columns that have a value which is words, by the value as it stands."""
-        found: dict[str, dict[Column, None]] = {}
-        for column in self.columns:
-            for row, cell in enumerate(column.cells):
-                if cell and not column.numbers[row] and not column.dates[row] and "yes or no" not in column.kinds:
-                    found.setdefault(cell, {})[column] = None
-        return {value: tuple(columns) for value, columns in found.items()}
-
-    @cached_property
     def date_column(self) -> Column | None:
         """The one column that dates the rows: the only one of dates, or the only one of them that is named so."""
         dated = [column for column in self.columns if "dates" in column.kinds]

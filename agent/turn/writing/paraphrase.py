@@ -1,8 +1,8 @@
 """Whether some sentences mean what another one says in nearly their words.
 
 It may join, and put what opens a sentence at its end; words of its own must be known otherwise: from the question, what
-is known of the person, or the headings. Numbers, names, negations, conditions and hedges are kept. What is left out is
-another question (`leaves_out`). `benchmarks/paraphrases.py` measures it.
+is known of the person, or the headings. Numbers, names, negations, conditions and hedges are kept
+(`benchmarks/paraphrases.py` measures it), and the order of the words (`keeps_order`).
 """
 
 import re
@@ -35,8 +35,6 @@ SAYS_NOTHING = {
 }  # "one of"
 WEAK = {"when", "where", "whenever"}  # of the conditions
 BEFORE_NUMBERS = {"about", "around"}
-MOST_GLUED = 3  # words of a heading at the front
-_NUMBER = re.compile(r"\s*\(?(?:\d+(?:\.\d+)*[.)]?|[a-z][.)])\s+(?=[A-Z])")  # of a list, at the front
 _PERSON = re.compile(r"\b(?:i|we|you|he|she|my|our|your|his|her|us|me|yes|no)\b")
 SPEAKERS = {"i", "we", "my", "our", "us", "me"}
 _OPENING = re.compile(
@@ -85,22 +83,6 @@ def _open_last(text: str) -> str:
     """A sentence with what opens it at its end."""
     opened = _OPENING.fullmatch(text)
     return f"{opened[2]} {opened[1]}" if opened else text
-
-
-def leaves_out(written: str, sources: Sequence[str]) -> bool:
-    """Whether a written sentence lacks something of some sentences.
-
-    It may drop what was glued to the front of a single one, of which it adds nothing: a list number, a heading.
-    """
-    said, held = set(_stems(written)), _stems(" . ".join(_NUMBER.sub("", source) for source in sources))
-    missing = [stem for stem in held if stem not in said]
-    glued = held[: next((place for place, stem in enumerate(held) if stem in said), len(held))]
-    adds = len(sources) > 1 or not said <= set(held)
-    return bool(missing) and (adds or missing != glued or len(glued) > MOST_GLUED or any(map(_is_number, glued)))
-
-
-def _is_number(stem: str) -> bool:
-    return stem[0].isdigit()
 
 
 def _stems(text: str) -> list[str]:

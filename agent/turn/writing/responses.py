@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from agent.turn.extractive_answer import LengthLimit, choose_own_sentences, extract_answer, says_not_found
 from agent.turn.writing.checked_answer import Writer
-from agent.turn.writing.large_model import is_writer, write_response
-from agent.turn.writing.small_model import is_taught, write_reply
+from agent.turn.writing.reply import is_writer, write_response
 from indexes.ranking.vectors import Embedder
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 
@@ -29,12 +28,11 @@ def generate_responses(
     responses: list[Response] = []
     not_found = Response(())
     left = list(passages)
-    write = write_response if is_writer(writer.llm, plan) else write_reply if is_taught(writer, plan) else None
     while left and len(responses) < plan.responses:
         shown = left[: plan.context_passages]
         response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
-        if write and response.used and not says_not_found(response):
-            response = write(query, selected_statements, response, shown, writer, embedder, plan)
+        if is_writer(writer, plan) and response.used and not says_not_found(response):
+            response = write_response(query, selected_statements, response, shown, writer, embedder, plan)
         if response.used and not says_not_found(response):
             responses.append(response)
             left = [passage for passage in left if passage.id not in response.used]

@@ -63,3 +63,11 @@ def find_answers(question: str, sources: Iterable[Source], embedder: Embedder | 
         return []
     found = (find_answer(question, source.text, embedder.read) for source in sources)
     return [frozenset(extract_stems(words)) for words in found if words]
+
+
+def compose_writer_prompt(question: str, statements: Sequence[str], sources: Sequence[Source], sentences: int) -> str:
+    """What is read, and what to do with it: how many sentences to write."""
+    lines = [f"Q: {question}", *(f"Me: {text}" for text in statements)]
+    lines += [f"[{number}] {source.shown}" for number, source in enumerate(sources, start=1)]
+    asked = "a sentence" if sentences == 1 else f"{sentences} sentences"
+    return "\n".join([*lines, f"Answer in {asked} made of these, each with its numbers."])

@@ -1,9 +1,10 @@
-"""What a model that writes freely makes of the sentences that the reader chose, each of its own held against them.
+"""What a model makes of the sentences that the reader chose, each of its own held against them.
 
-It reads the question that stands alone and these sentences, numbered, best first, after two exchanges that show how.
-What it writes stands where it says what is cited, in words of that or of the question, with those that the reader
-finds there. Where its first sentence does not, the answer stays quoted: readers choose better than models of 1.5
-billion parameters (docs/log.md). What was quoted and is not said comes near.
+It reads the question that stands alone and these sentences, numbered, best first: a large model after two exchanges
+that show how, the bundled one as it was taught. What it writes stands where it says what is cited, in words of that or
+of the question, with those that the reader finds there. Where its first sentence does not, the answer stays quoted:
+readers choose better than models of 1.5 billion parameters (docs/log.md). What was quoted and is not cited stays; in a
+chat it comes near.
 """
 
 import logging
@@ -12,17 +13,18 @@ from dataclasses import replace
 
 import prompts
 from agent.models.bundled import WRITER
-from agent.models.protocol import Conversation, LanguageModel, Task, strip_thinking
+from agent.models.protocol import Conversation, Task, strip_thinking
 from agent.turn.quotes import end_sentence
 from agent.turn.writing.checked_answer import CheckedAnswer, Writer
 from agent.turn.writing.paraphrase import SAYS_NOTHING, keeps_order, why_not_meant
-from agent.turn.writing.sources import Source, find_answers, name_sources, read_written
+from agent.turn.writing.sources import Source, compose_writer_prompt, find_answers, name_sources, read_written
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import extract_stems
 from schemas.errors import ModelError
 from schemas.records import Message, Passage, Plan, Query, Response, ScoredStatement, Sentence
 
 log = logging.getLogger("convagent")
+MAX_SENTENCES = 5  # of a reply that is asked for
 EXAMPLES = (  # questions, what was found, replies
     (
         "When is the boat inspected, and who pays?",
@@ -45,10 +47,10 @@ EXAMPLES = (  # questions, what was found, replies
 Check = Callable[[str, tuple[int, ...]], tuple[str, ...]]  # of a sentence and its numbers, the passages that support it
 
 
-def is_writer(llm: LanguageModel, plan: Plan) -> bool:
-    """Whether the model is one that writes freely, and may; or was not taught and is told to."""
-    may = plan.answer != "extract" and llm.writes_answers
-    return llm.generates_text and (may or (plan.answer == "write" and WRITER not in llm.adapters))
+def is_writer(writer: Writer, plan: Plan) -> bool:
+    """Whether the model writes: a large one, or any that is told to; a small one never what has to be heeded."""
+    is_told = plan.answer == "write" and not writer.quotes
+    return writer.llm.generates_text and plan.answer != "extract" and (writer.llm.writes_answers or is_told)
 
 
 def write_response(
@@ -62,27 +64,45 @@ def write_response(
 ) -> Response:
     """A quoted answer in the model's words. Raises `ModelError` where it fails before a sentence was shown."""
     sources = name_sources((*quoted.sentences, *quoted.nearby), passages, plan)
-    told = [chosen.statement.text for chosen in statements]
-    shown = [(_show_turn(question, (), found), reply) for question, found, reply in EXAMPLES]
-    exchanges = [Message(*said) for ask, reply in shown for said in (("user", ask), ("assistant", reply))]
-    turn = Message("user", _show_turn(query.standalone, told, sources))
-    conversation = Conversation(prompts.render("write").instruction, (*exchanges, turn))
-    answer = CheckedAnswer(plan.response_tokens, writer.show)
+    conversation, task = _ask_for(query, [chosen.statement.text for chosen in statements], sources, writer, plan)
+    answer, cited_texts = CheckedAnswer(plan.response_tokens, writer.show), set[str]()
 
     def check(text: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
         cited = [source for number, source in enumerate(sources, start=1) if number in numbers]
         says_best = 1 in numbers and set(extract_stems(quoted.direct)) <= set(extract_stems(text))
         may_stand = cited and (says_best or answer.sentences or not writer.leads)
         stands = may_stand and _is_meant(text, cited, query.standalone, embedder)
-        return tuple(dict.fromkeys(id for source in cited for id in source.passage_ids)) if stands else ()
+        if not stands:
+            return ()
+        cited_texts.update(source.text for source in cited)
+        return tuple(dict.fromkeys(id for source in cited for id in source.passage_ids))
 
-    _write(conversation, Task("write", max_tokens=plan.response_tokens), writer, check, answer)
+    _write(conversation, task, writer, check, answer)
     if not answer.sentences:
         return quoted
     said = {sentence.text for sentence in answer.sentences}
-    left = (each for each in (*quoted.sentences, *quoted.nearby) if each.text not in said)
-    nearby = tuple(left) if plan.tuning.answer.nearby_sentences else ()
-    return replace(quoted, sentences=tuple(answer.sentences), nearby=nearby)
+    if plan.tuning.answer.nearby_sentences:
+        left = (each for each in (*quoted.sentences, *quoted.nearby) if each.text not in said)
+        return replace(quoted, sentences=tuple(answer.sentences), nearby=tuple(left))
+    for sentence in quoted.sentences if writer.leads else ():
+        if sentence.text not in cited_texts:
+            answer.add(sentence)
+    return replace(quoted, sentences=tuple(answer.sentences))
+
+
+def _ask_for(
+    query: Query, statements: Sequence[str], sources: Sequence[Source], writer: Writer, plan: Plan
+) -> tuple[Conversation, Task]:
+    """What a model reads, as it was taught or after two examples."""
+    if WRITER in writer.llm.adapters:
+        prompt = compose_writer_prompt(query.standalone, statements, sources, min(len(sources), MAX_SENTENCES))
+        asked = Conversation("", (Message("user", prompt),))
+        return asked, Task("write", max_tokens=plan.response_tokens, adapter=WRITER)
+    shown = [(_show_turn(question, (), found), reply) for question, found, reply in EXAMPLES]
+    exchanges = [Message(*said) for ask, reply in shown for said in (("user", ask), ("assistant", reply))]
+    turn = Message("user", _show_turn(query.standalone, statements, sources))
+    conversation = Conversation(prompts.render("write").instruction, (*exchanges, turn))
+    return conversation, Task("write", max_tokens=plan.response_tokens)
 
 
 def _is_meant(text: str, cited: Sequence[Source], question: str, embedder: Embedder | None) -> bool:
