@@ -78,14 +78,14 @@ def count_asked(step: str) -> int:
 BEHAVIOURS: dict[str, tuple[str, list[str]]] = {  # what is written, the answer
     "good": (draft((KEEPS, "1"), (MADE, "2")), [KEEPS, MADE]),
     "inventing first": (draft((NINE, "1"), (MADE, "2")), QUOTED),
-    "inventing later": (draft((KEEPS, "1"), ("Rice bread is made with wheat.", "2")), [KEEPS]),
+    "inventing later": (draft((KEEPS, "1"), ("Rice bread is made with wheat.", "2")), [KEEPS, MADE]),
     "beginning with what does not answer": (draft((MADE, "2"), (KEEPS, "1")), QUOTED),
     "citing wrongly": (draft((KEEPS, "2")), QUOTED),
     "citing nothing": (KEEPS, QUOTED),
     "citing what is not there": (draft((KEEPS, "9")), QUOTED),
-    "repeating": (draft((KEEPS, "1"), (KEEPS, "1")), [KEEPS]),
+    "repeating": (draft((KEEPS, "1"), (KEEPS, "1")), [KEEPS, MADE]),
     "refusing": (SORRY, QUOTED),
-    "thinking first": (f"<think>{NINE} [1]</think>{KEEPS} [1]", [KEEPS]),
+    "thinking first": (f"<think>{NINE} [1]</think>{KEEPS} [1]", [KEEPS, MADE]),
 }
 
 
@@ -120,7 +120,7 @@ def test_what_was_quoted_and_is_not_said_comes_near_in_a_chat(llm: LanguageModel
 
 def test_a_server_that_answers_a_stream_with_the_whole(llm: LanguageModel) -> None:
     StandIn.replies = [(200, {"choices": [{"message": {"content": draft((KEEPS, "1"))}, "finish_reason": "stop"}]})]
-    assert answer(llm, lambda _: None) == [(KEEPS, ("bread:1",))]
+    assert answer(llm, lambda _: None) == [(KEEPS, ("bread:1",)), (MADE, ("bread:1",))]
 
 
 ENDS: dict[str, Callable[[], Iterator[str]]] = {
@@ -145,8 +145,8 @@ def test_what_was_shown_stays_where_a_reply_does_not_end_well(end: str, llm: Lan
 
     StandIn.write_parts = staticmethod(write_parts)
     shown: list[Response] = []
-    assert answer(llm, shown.append) == [(KEEPS, ("bread:1",))]
-    assert len(shown) == 1
+    assert answer(llm, shown.append) == [(KEEPS, ("bread:1",)), (MADE, ("bread:1",))]
+    assert len(shown) == 2
 
 
 # Whole documents

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from agent.turn.question_words import find_other, leans_on_conversation
+from agent.turn.question_words import leans_on_conversation
 from agent.turn.quotes import to_sentence
 from agent.turn.tables.cells import GROUP_OF, NO, ROLES, UNIT_OF, YES, Date, Number, read_numbers, split_words, stem_of
 from agent.turn.tables.meaning import Embed, choose_column, choose_table
@@ -18,9 +18,9 @@ from agent.turn.tables.question import (
     IN_ALL,
     PHRASES,
     WORDS,
-    Item,
     Matched,
     TableQuestion,
+    continue_question,
     has_phrase,
     match_words,
     read_list_question,
@@ -53,7 +53,7 @@ def compute_over_tables(
 
     Words are told by their stems, and where no table accounts for all of them, by what they mean.
     """
-    question = read_table_question(utterance) or _continue_question(utterance, earlier)
+    question = read_table_question(utterance) or continue_question(utterance, earlier)
     tables = list_tables(documents) if question or embed else ()
     found = _compute_in(tables, question, None) if question else None
     if embed and not found and not (earlier and leans_on_conversation(utterance)):
@@ -72,15 +72,6 @@ def _compute_in(tables: Sequence[Table], question: TableQuestion, embed: Embed |
         return None
     told = {(direct, tuple(row.text for row in rows)) for direct, rows in found}
     return found[0] if len(told) == 1 else None
-
-
-def _continue_question(utterance: str, earlier: Sequence[str]) -> TableQuestion | None:
-    """The question before with another value or period: "And in May?"; None where it asked for no table."""
-    other = find_other(utterance)
-    if not other or not earlier:
-        return None
-    before = read_table_question(earlier[-1]) or _continue_question(earlier[-1], earlier[:-1])
-    return replace(before, rest=f"{before.rest} {other}", is_continued=True) if before else None
 
 
 def _find_asked(question: TableQuestion, tables: Sequence[Table], embed: Embed | None) -> list[Matched]:
@@ -165,17 +156,13 @@ def _select_rows(matched: Matched) -> list[int]:
             rows = [row for row in rows if _holds(_only(item.columns).cells[row])]
         elif item.kind in ("above", "below"):
             column = _only([one for one in item.columns if one in (before.columns if before else ())] or item.columns)
-            rows = [row for row in rows if _is_beyond(column.numbers[row], item)]
+            rows = [row for row in rows if item.holds(column.numbers[row])]
         elif item.kind == "part":
             rows = [row for row in rows if has_phrase(_only(item.columns).keys[row], item.key)]
     rows = [row for row in rows if all(column.keys[row] == key for column, key in chosen.items())]
     rows = _select_period(matched, rows)
     _require(len({table.rows[row].text for row in rows}) == len(rows), "whether equal rows are one")
     return rows
-
-
-def _is_beyond(number: Number | None, item: Item) -> bool:
-    return number is not None and (number.value > item.limit) == (item.kind == "above") != (number.value == item.limit)
 
 
 def _holds(cell: str) -> bool:
@@ -251,8 +238,7 @@ def _count_rows(matched: Matched, rows: Sequence[int]) -> str:
     says = (*matched.of_kind("value", "part", "above", "below", "has", "lacks"), *([head] if head else []))
     told = {column for item in says for column in item.columns}
     silent = [one for one in matched.of_kind("column") if told.isdisjoint(one.columns) and not matched.says_state(one)]
-    is_told = matched.embed or not silent or matched.of_kind("has", "lacks")
-    _require(is_told, "what is said of a column")
+    _require(matched.embed or not silent or matched.of_kind("has", "lacks"), "what is said of a column")
     total = len(matched.table.rows)
     if len(rows) == total:
         return str(phrases["all_rows"].format(total))

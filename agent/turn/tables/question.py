@@ -6,13 +6,15 @@ does not account for is not about it. That is strict, and meant to be: "not", "m
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from agent.turn.question_words import find_other
 from agent.turn.tables.cells import (
     UNIT_WORDS,
     WORD,
     Date,
+    Number,
     drop_generic,
     mean_the_same,
     name_the_same,
@@ -61,6 +63,15 @@ def read_list_question(utterance: str) -> TableQuestion | None:
     return TableQuestion("list", text[found.end() :]) if found and not re.search(r"[?!;]|\.\s", text) else None
 
 
+def continue_question(utterance: str, earlier: Sequence[str]) -> TableQuestion | None:
+    """The question before with another value or period: "And in May?"; None where it asked for no table."""
+    other = find_other(utterance)
+    if not other or not earlier:
+        return None
+    before = read_table_question(earlier[-1]) or continue_question(earlier[-1], earlier[:-1])
+    return replace(before, rest=f"{before.rest} {other}", is_continued=True) if before else None
+
+
 def _read_in(language: str, text: str) -> TableQuestion | None:
     phrases = PHRASES[language]
     text = re.sub("".join(phrases.get("opening", ())), "", text, count=1, flags=re.IGNORECASE)
@@ -107,6 +118,10 @@ class Item:
     def key(self) -> tuple[str, ...]:
         """The stems of a value."""
         return split_words(self.value or " ".join(self.words))
+
+    def holds(self, number: Number | None) -> bool:
+        """Whether a number is beyond the limit."""
+        return number is not None and (number.value > self.limit if self.kind == "above" else number.value < self.limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,25 +25,7 @@ from schemas.records import Message, Passage, Plan, Query, Response, ScoredState
 
 log = logging.getLogger("convagent")
 MAX_SENTENCES = 5  # of a reply that is asked for
-EXAMPLES = (  # questions, what was found, replies
-    (
-        "When is the boat inspected, and who pays?",
-        (
-            Source("Harbour rules", "Inspection: each April, unless the boat is on land."),
-            Source("Harbour rules", "The crane costs 40 EUR an hour."),
-            Source("Letter of the harbour master", "The owner bears the cost of the inspection."),
-        ),
-        "The boat is inspected each April, unless it is on land. [1] The owner bears the cost. [3]",
-    ),
-    (
-        "May my guests use the sauna?",
-        (
-            Source("House rules", "Guests may use the pool if a resident is with them."),
-            Source("House rules: Opening hours", "Sauna: residents only, 6 to 9 pm."),
-        ),
-        "No, the sauna is for residents only, from 6 to 9 pm. [2]",
-    ),
-)
+EXAMPLES = ("write_example_1", "write_example_2")  # prompts, with replies
 Check = Callable[[str, tuple[int, ...]], tuple[str, ...]]  # of a sentence and its numbers, the passages that support it
 
 
@@ -72,10 +54,8 @@ def write_response(
         says_best = 1 in numbers and set(extract_stems(quoted.direct)) <= set(extract_stems(text))
         may_stand = cited and (says_best or answer.sentences or not writer.leads)
         stands = may_stand and _is_meant(text, cited, query.standalone, embedder)
-        if not stands:
-            return ()
-        cited_texts.update(source.text for source in cited)
-        return tuple(dict.fromkeys(id for source in cited for id in source.passage_ids))
+        cited_texts.update(source.text for source in cited if stands)
+        return tuple(dict.fromkeys(id for source in cited if stands for id in source.passage_ids))
 
     _write(conversation, task, writer, check, answer)
     if not answer.sentences:
@@ -98,11 +78,12 @@ def _ask_for(
         prompt = compose_writer_prompt(query.standalone, statements, sources, min(len(sources), MAX_SENTENCES))
         asked = Conversation("", (Message("user", prompt),))
         return asked, Task("write", max_tokens=plan.response_tokens, adapter=WRITER)
-    shown = [(_show_turn(question, (), found), reply) for question, found, reply in EXAMPLES]
-    exchanges = [Message(*said) for ask, reply in shown for said in (("user", ask), ("assistant", reply))]
-    turn = Message("user", _show_turn(query.standalone, statements, sources))
-    conversation = Conversation(prompts.render("write").instruction, (*exchanges, turn))
-    return conversation, Task("write", max_tokens=plan.response_tokens)
+    shown = [prompts.render(example) for example in EXAMPLES]
+    said = [each for one in shown for each in (Message("user", one.instruction), Message("assistant", one.opening))]
+    texts = {number: source.shown for number, source in enumerate(sources, start=1)}
+    turn = prompts.render("write_turn", question=query.standalone, statements=statements, sources=texts).instruction
+    asked = Conversation(prompts.render("write").instruction, (*said, Message("user", turn)))
+    return asked, Task("write", max_tokens=plan.response_tokens)
 
 
 def _is_meant(text: str, cited: Sequence[Source], question: str, embedder: Embedder | None) -> bool:
@@ -112,11 +93,6 @@ def _is_meant(text: str, cited: Sequence[Source], question: str, embedder: Embed
     is_said = not why_not_meant(text, texts, names, question, answers=bool(found))
     known = f"{question} . {names} . {' '.join(SAYS_NOTHING)}"
     return is_said and all(words <= stems for words in found) and keeps_order(text, texts, known)
-
-
-def _show_turn(question: str, statements: Sequence[str], sources: Sequence[Source]) -> str:
-    texts = {number: source.shown for number, source in enumerate(sources, start=1)}
-    return prompts.render("write_turn", question=question, statements=statements, sources=texts).instruction
 
 
 def _write(conversation: Conversation, task: Task, writer: Writer, check: Check, answer: CheckedAnswer) -> None:
