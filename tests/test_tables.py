@@ -50,16 +50,18 @@ def test_answers_are_computed_over_all_rows_or_not_at_all(name: str, folders: di
 
 @pytest.mark.story
 @needs_embedder
-@pytest.mark.parametrize("name", ["first", "second"])
-def test_words_are_told_by_what_they_mean(name: str, minilm: Embedder, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "least", "most_wrong"), [("first", 31, 1), ("second", 30, 1), ("third", 38, 6)])
+def test_words_are_told_by_what_they_mean(
+    name: str, least: int, most_wrong: int, minilm: Embedder, tmp_path: Path
+) -> None:
     """Questions by somebody who had not seen the rules: most are answered, and hardly one wrongly."""
     folder = json.loads((ROOT / "tests/cases/table_meanings.json").read_text(encoding="utf-8"))[name]
     documents = WholeDocuments(index(tmp_path, folder["documents"]))
     asked = [(wanted, compute_over_tables(ask, documents, (), minilm.embed)) for ask, wanted in folder["questions"]]
     answered = [(wanted, found.response) for wanted, found in asked if found]
     right = [bool(re.search(wanted, f"{said.direct} {said.text}", re.DOTALL)) for wanted, said in answered]
-    assert sum(right) >= 30
-    assert right.count(False) <= 1
+    assert sum(right) >= least
+    assert right.count(False) <= most_wrong
 
 
 COSTS, ALL_COSTS, IN_MARCH = "How much did we spend on food?", "How much did we spend?", "How much was spent in March?"

@@ -110,5 +110,6 @@ def truncate_words(text: str, tokens: int, max_words: int) -> str:
 
 
 def to_sentence(text: str) -> str:
-    """A few words as they are shown first: `nine days` is `Nine days.`."""
-    return f"{text[:1].upper()}{text[1:].rstrip(' .')}."
+    """A few words as they are shown first: `nine days` is `Nine days.`; `iCloud` stays."""
+    first = text[:1].upper() if text.partition(" ")[0][1:].islower() else text[:1]
+    return f"{first}{text[1:].rstrip(' .')}."

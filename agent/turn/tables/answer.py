@@ -33,7 +33,7 @@ from indexes.documents.collection import WholeDocuments
 from indexes.words import match_any
 from schemas.records import Response, Sentence, WholeAnswer
 
-MAX_ROWS = 5  # that are shown
+MAX_ROWS, MAX_NAMED = 5, 10  # that are shown, and named
 MAX_ADDENDS = 6  # of a sum that is written out
 _DOUBTFUL = re.compile(rf"\?|\b(?:{match_any('cells.doubtful')})\b", re.IGNORECASE)
 _BY = re.compile(rf" (?:{match_any('table_words.by')})\b", re.IGNORECASE)  # who or when, and not whether
@@ -111,12 +111,9 @@ def _only(columns: Sequence[Column]) -> Column:
 
 
 def _compute(matched: Matched) -> Computed | None:
-    """What a table says, "7 of 22 rows", and the rows that it rests on.
-
-    None where no row is asked for, or where the table is none of spending and that is asked.
-    """
-    is_while = not WORDS["has_been"].isdisjoint(matched.question.rest.casefold().split())
-    if matched.question.measure == "length" and is_while:
+    """What a table says, and the rows that it rests on; None where no row is asked for, or it is none of spending."""
+    lasts = matched.question.measure == "length" and WORDS["has_been"] & set(matched.question.rest.casefold().split())
+    if lasts and not any("length" in one.kinds for one in matched.table.columns):
         aim = "least" if matched.question.aim == "most" else "most"  # the longest since a date
         matched = replace(matched, question=replace(matched.question, aim=aim, measure="date"))
     rows, aim = _select_rows(matched), matched.question.aim
@@ -155,7 +152,8 @@ def _select_rows(matched: Matched) -> list[int]:
         elif item.kind == "column" and matched.says_state(item):
             rows = [row for row in rows if _holds(_only(item.columns).cells[row])]
         elif item.kind in ("above", "below"):
-            column = _only([one for one in item.columns if one in (before.columns if before else ())] or item.columns)
+            named = [one for one in item.columns if one in (before.columns if before else ())] or item.columns
+            column = _only(choose_column(matched.question.rest, named, matched.embed) if matched.embed else named)
             rows = [row for row in rows if item.holds(column.numbers[row])]
         elif item.kind == "part":
             rows = [row for row in rows if has_phrase(_only(item.columns).keys[row], item.key)]
@@ -242,8 +240,8 @@ def _count_rows(matched: Matched, rows: Sequence[int]) -> str:
     total = len(matched.table.rows)
     if len(rows) == total:
         return str(phrases["all_rows"].format(total))
-    labels = [_find_label(matched, row, None, rows) for row in rows[: MAX_ROWS + 1]]
-    are_told = len(rows) <= MAX_ROWS and all(labels) and len(set(labels)) == len(labels)
+    labels = [_find_label(matched, row, None, rows) for row in rows]
+    are_told = len(rows) <= MAX_NAMED and all(labels) and len(set(labels)) == len(labels)
     return str(phrases["some_rows"].format(len(rows), total)) + (f": {', '.join(labels)}" if are_told else "")
 
 
@@ -295,7 +293,7 @@ def _can_be_added(column: Column, numbers: Sequence[Number], matched: Matched, r
         "no_sum" in column.kinds
         or WORDS["rates"].intersection(numbers[0].shown_unit.casefold().split())
         or any(number.value < 0 for number in numbers)
-        or (is_price and any(one.kinds & {"pieces", "quantities"} for one in others))
+        or (is_price and any(one.kinds & {"quantities", "" if matched.embed else "pieces"} for one in others))
         or any(one.stems & states and not _BY.search(one.name) and not one.is_constant(rows) for one in undated)
         or _may_be_reading(column, numbers[0], matched.table.date_column)
     )
@@ -325,9 +323,9 @@ def _write_amount(number: str, unit: str, like: Number) -> str:
 
 def _find_counted(matched: Matched) -> Column | None:
     """The column of names of which one has the most rows: "who owns the most tools?"."""
-    named, names = matched.named_columns, [one for one in matched.named_columns if not any(one.numbers)]
-    is_counted = matched.embed and matched.question.measure == "" and len(named) == len(names) == 1
-    return names[0] if is_counted and not names[0].are_distinct() else None
+    named = matched.named_columns if matched.embed and matched.question.measure == "" else []
+    counts_rows = matched.of_kind("name", "row") or not any(any(one.numbers) for one in named)
+    return named[0] if named and counts_rows and not (any(named[0].numbers) or named[0].are_distinct()) else None
 
 
 def _count_by(column: Column, matched: Matched, rows: Sequence[int]) -> tuple[str, list[int]]:
@@ -336,8 +334,8 @@ def _count_by(column: Column, matched: Matched, rows: Sequence[int]) -> tuple[st
     ordered = counts if matched.question.aim == "most" else counts[::-1]
     _require(len(ordered) > 1 and ordered[0][1] != ordered[1][1], "which of several")
     value, count = ordered[0]
-    phrases = PHRASES[matched.question.language]
-    return f"{value}: {phrases['some_rows'].format(count, len(rows))}", [n for n in rows if column.cells[n] == value]
+    said = PHRASES[matched.question.language]["some_rows"].format(count, len(rows))
+    return f"{value}: {said}", [row for row in rows if column.cells[row] == value]
 
 
 def _find_extreme(matched: Matched, rows: Sequence[int]) -> tuple[str, list[int]]:
@@ -350,9 +348,8 @@ def _find_extreme(matched: Matched, rows: Sequence[int]) -> tuple[str, list[int]
     if question.measure == "date":
         values = column.read_dates(rows)
         _require(values and values[0].year and len({tuple(map(bool, date)) for date in values}) == 1, "how old all are")
-    _require(
-        matched.embed or all(one is column or one.are_distinct(rows) for one in named), "whether each row is another"
-    )
+    are_distinct = matched.embed or all(one is column or one.are_distinct(rows) for one in named)
+    _require(are_distinct, "whether each row is another")
     is_named = question.measure not in ("", "size") or matched.of_kind("name", "row") or set(named) - {column}
     order = sorted(range(len(values)), key=values.__getitem__, reverse=question.aim == "most")
     _require(is_named and len(order) > 1 and values[order[0]] != values[order[1]], "of what it is the most, or which")
@@ -367,9 +364,9 @@ def _find_measured(matched: Matched, rows: Sequence[int]) -> Column:
     """The column that rows are measured by: of the measure, or named by the question."""
     measure, columns, named = matched.question.measure, matched.table.columns, matched.named_columns
     if measure == "date":
-        own = [one for one in (matched.table.date_column,) if one and one.stems <= ROLES["own_dates"] | ROLES["small"]]
-        dated = [matched.table.date_column] if matched.embed and matched.table.date_column else []
-        column = _only([one for one in named if "dates" in one.kinds] or own or dated)
+        names, dated = ROLES["own_dates"] | ROLES["small"], [one for one in (matched.table.date_column,) if one]
+        own = [one for one in dated if matched.embed or one.stems <= names]
+        column = _only([one for one in named if "dates" in one.kinds] or own)
         _require("births" not in column.kinds or matched.question.aim == "least", "who is the newest")
         return column
     if measure not in ("", "size", "money") and (own := [one for one in columns if measure in one.kinds]):
@@ -396,4 +393,6 @@ def _find_label(matched: Matched, row: int, column: Column | None, rows: Sequenc
     asked = [one for one in matched.named_columns if one in others and column]
     texts = [one for one in others if one.keys[row] not in given and not one.numbers[row] and not one.dates[row]]
     texts = sorted(texts, key=lambda one: ("names" not in one.kinds, not one.are_distinct(rows)))
-    return next((one.cells[row] for one in (*asked, *texts)), "")
+    telling = [one for one in texts if "names" in one.kinds or one.are_distinct(rows)]
+    dated = [one for one in others if one.dates[row]]
+    return next((one.cells[row] for one in (*asked, *telling, *dated, *texts)), "")
