@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import InvalidInputError, MissingError
+from schemas.records import Message
 
 HERE = Path(__file__).parent
 OPENING = "=>"
@@ -37,6 +38,14 @@ def render(step: str, **variables: object) -> Prompt:
     except TemplateError as error:
         raise InvalidInputError(f"does not render ({error})", where=str(file_of(step))) from error
     return Prompt(instruction.strip(), opening.strip(" "))
+
+
+def examples(step: str) -> tuple[Message, ...]:
+    """Exchanges that show how a step is done: what `step_example_1.txt` and so on say, with the reply at the arrow."""
+    shown = [render(name) for name in steps() if name.startswith(f"{step}_example")]
+    return tuple(
+        each for one in shown for each in (Message("user", one.instruction), Message("assistant", one.opening))
+    )
 
 
 def steps() -> list[str]:

@@ -30,13 +30,13 @@ def draft(*sentences: tuple[str, str]) -> str:
     return " ".join(f"{text} [{number}]" for text, number in sentences)
 
 
-WRITING = "You answer questions from numbered"  # what the prompt of the step that writes has
+SYSTEMS = {"You answer questions": "write", "You say the last": "rewrite"}  # how prompts begin, and their steps
 
 
 def name_step(body: dict[str, Any]) -> str:
     """The step that asks: of plain text, the one that these words are of; "" of any other."""
-    is_written = any(WRITING in message["content"] for message in body["messages"])
-    return str(body.get("response_format", {}).get("json_schema", {}).get("name", "write" if is_written else ""))
+    named = next((step for words, step in SYSTEMS.items() if body["messages"][0]["content"].startswith(words)), "")
+    return str(body.get("response_format", {}).get("json_schema", {}).get("name", named))
 
 
 def write_usual(step: str) -> Iterator[str]:
@@ -44,6 +44,7 @@ def write_usual(step: str) -> Iterator[str]:
     replies = {
         "write": draft(("The sea is made of old lemonade.", "1")),
         "": "Rice bread.",
+        "rewrite": "Which bread has no gluten?",
     }
     yield replies.get(step, '{"text": "Which bread has no gluten?"}')
 

@@ -46,7 +46,6 @@ class Task:
     opening: str = ""
     max_tokens: int = 128
     seed: int | None = None
-    omitted: tuple[str, ...] = ()  # what had no room in the instruction, for the trace
     adapter: str = ""  # what the model was taught for it (`LanguageModel.adapters`), which reads a prompt of its own
 
 
@@ -103,13 +102,10 @@ def fit_prompt(
 
     Raises `ModelError` where even the newest message and the task do not fit.
     """
-    omitted = task.omitted
     for left_out in range((len(conversation.messages) + 1) // 2 or 1):
-        if left_out:
-            omitted = (*omitted, f"exchange {left_out}")
         prompt = render(replace(conversation, messages=conversation.messages[2 * left_out :]))
         if (tokens := count_tokens(prompt)) <= room:
-            return prompt, omitted
+            return prompt, tuple(f"exchange {number}" for number in range(1, left_out + 1))
     what = f"the prompt of step {task.name!r} takes {tokens} tokens, and {max(room, 0)} are left beside its reply"
     raise ModelError(what, remedy="Shorten the turn, or use a model that reads more at once.")
 

@@ -9,9 +9,8 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 import prompts
 from agent.models.bundled import REWRITER
@@ -114,12 +113,6 @@ MAX_CALL_TOKENS = 80
 SEEDS_PER_RUN = 1000  # distinct seeds for the samples of one run
 
 
-class RewriteReply(Struct):
-    """What a larger model replies."""
-
-    text: Annotated[str, Meta(max_length=300)] = ""
-
-
 def rewrite_query(
     conversation: Conversation,
     llm: LanguageModel,
@@ -139,15 +132,9 @@ def rewrite_query(
     if not history or human_rewrite or stands_alone:  # a subject of its own: the conversation would only be noise
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
     query = Query(last.text, "", (), hyde, history[-1].text, earlier)
-    if "context" in plan.query and llm.writes_answers:
-        prompt = prompts.render("rewrite")
-        reply = llm.ask(conversation, Task("rewrite", prompt.instruction, prompt.opening), RewriteReply)
-        return replace(query, rewrite=reply.text.strip())
-    if "rewrite" in plan.query and REWRITER in llm.adapters:
-        call = call_search(conversation.messages, llm)
-        rewrite = complete_rewrite(call.arguments.query, conversation.messages) if isinstance(call, SearchCall) else ""
-        query = replace(query, rewrite=rewrite)
-        if rewrite and plan.tuning.query.needs_pointing:  # of a short conversation it says all that is needed
+    if "rewrite" in plan.query and (llm.writes_answers or REWRITER in llm.adapters):
+        query = replace(query, rewrite=write_question(conversation.messages, llm))
+        if query.rewrite and (llm.writes_answers or plan.tuning.query.needs_pointing):  # it says all that is needed
             return query
     if "context" not in plan.query:
         return query
@@ -167,6 +154,17 @@ def generate_hypothetical_answers(conversation: Conversation, llm: LanguageModel
     seeds = [plan.seed * SEEDS_PER_RUN + number for number in range(plan.hyde_samples)]
     tasks = (Task("hyde", instruction, max_tokens=plan.tuning.query.hyde_tokens, seed=seed) for seed in seeds)
     return tuple(answer for task in tasks if (answer := llm.ask(conversation, task, str)))
+
+
+def write_question(messages: Sequence[Message], llm: LanguageModel) -> str:
+    """The question that stands alone; empty where nothing is asked, or what is written asks something else."""
+    if llm.writes_answers:
+        asked = Message("user", compose_search_prompt(messages))
+        shown = Conversation(prompts.render("rewrite").instruction, (*prompts.examples("rewrite"), asked))
+        said = llm.ask(shown, Task("rewrite", max_tokens=MAX_CALL_TOKENS), str)
+        return complete_rewrite(" ".join(said.split()), messages)
+    call = call_search(messages, llm)
+    return complete_rewrite(call.arguments.query, messages) if isinstance(call, SearchCall) else ""
 
 
 def call_search(messages: Sequence[Message], llm: LanguageModel) -> SearchCall | NoCall | None:

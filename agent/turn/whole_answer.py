@@ -190,5 +190,5 @@ def write_whole_answer(whole: WholeAnswer, utterance: str, writer: Writer, plan:
         return whole
     query = Query(f"{utterance} ({SUMMARY_LENGTH})")
     response = write_response(query, (), whole.response, whole.passages, writer, None, plan)
-    used = set(response.used)
-    return replace(whole, response=response, passages=tuple(each for each in whole.passages if each.id in used))
+    passages = tuple(passage for passage in whole.passages if passage.id in response.used)
+    return replace(whole, response=response, passages=passages)

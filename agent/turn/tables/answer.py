@@ -70,8 +70,7 @@ def _compute_in(tables: Sequence[Table], question: TableQuestion, embed: Embed |
         found = [computed for matched in asked if (computed := _compute(matched))]
     except UnsureError:
         return None
-    told = {(direct, tuple(row.text for row in rows)) for direct, rows in found}
-    return found[0] if len(told) == 1 else None
+    return found[0] if len({(said, tuple(row.text for row in rows)) for said, rows in found}) == 1 else None
 
 
 def _find_asked(question: TableQuestion, tables: Sequence[Table], embed: Embed | None) -> list[Matched]:

@@ -25,7 +25,6 @@ from schemas.records import Message, Passage, Plan, Query, Response, ScoredState
 
 log = logging.getLogger("convagent")
 MAX_SENTENCES = 5  # of a reply that is asked for
-EXAMPLES = ("write_example_1", "write_example_2")  # prompts, with replies
 Check = Callable[[str, tuple[int, ...]], tuple[str, ...]]  # of a sentence and its numbers, the passages that support it
 
 
@@ -78,11 +77,9 @@ def _ask_for(
         prompt = compose_writer_prompt(query.standalone, statements, sources, min(len(sources), MAX_SENTENCES))
         asked = Conversation("", (Message("user", prompt),))
         return asked, Task("write", max_tokens=plan.response_tokens, adapter=WRITER)
-    shown = [prompts.render(example) for example in EXAMPLES]
-    said = [each for one in shown for each in (Message("user", one.instruction), Message("assistant", one.opening))]
     texts = {number: source.shown for number, source in enumerate(sources, start=1)}
     turn = prompts.render("write_turn", question=query.standalone, statements=statements, sources=texts).instruction
-    asked = Conversation(prompts.render("write").instruction, (*said, Message("user", turn)))
+    asked = Conversation(prompts.render("write").instruction, (*prompts.examples("write"), Message("user", turn)))
     return asked, Task("write", max_tokens=plan.response_tokens)
 
 

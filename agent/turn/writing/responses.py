@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent.turn.extractive_answer import LengthLimit, choose_own_sentences, extract_answer, says_not_found
+from agent.turn.extractive_answer import LengthLimit, choose_own_sentences, extract_answer, says_not_found, split_parts
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.reply import is_writer, write_response
 from indexes.ranking.vectors import Embedder
@@ -31,7 +31,8 @@ def generate_responses(
     while left and len(responses) < plan.responses:
         shown = left[: plan.context_passages]
         response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
-        if is_writer(writer, plan) and response.used and not says_not_found(response):
+        is_whole = not split_parts(query.utterance)  # what asks twice is quoted: a reply would answer one of them
+        if is_writer(writer, plan) and is_whole and response.used and not says_not_found(response):
             response = write_response(query, selected_statements, response, shown, writer, embedder, plan)
         if response.used and not says_not_found(response):
             responses.append(response)
