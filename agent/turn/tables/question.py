@@ -78,15 +78,13 @@ def _read_in(language: str, text: str) -> TableQuestion | None:
     which = re.match(phrases["which"], text, re.IGNORECASE)
     for aim, measure, words in phrases["superlatives"]:
         form = rf"(?:\b(?:the|our|my) )?\b(?:{words})\b"
-        rest, count = re.subn(form, " ", text, flags=re.IGNORECASE)
-        if count == 1 and (which or re.match(form, text, re.IGNORECASE)):
-            said = re.search(form, text, re.IGNORECASE)
-            return TableQuestion(
-                aim, rest[which.end() if which else 0 :], measure, language, said=said[0] if said else ""
-            )
+        found = [*re.finditer(form, text, re.IGNORECASE)]
+        if len(found) == 1 and (which or found[0].start() == 0):
+            rest = f"{text[: found[0].start()]} {text[found[0].end() :]}"[which.end() if which else 0 :]
+            return TableQuestion(aim, rest, measure, language, said=found[0][0])
     for aim, form in phrases["forms"]:
-        if found := re.fullmatch(form, text, re.IGNORECASE):
-            return TableQuestion(aim, found[1], "", language)
+        if whole := re.fullmatch(form, text, re.IGNORECASE):
+            return TableQuestion(aim, whole[1], "", language)
     return None
 
 
@@ -97,8 +95,6 @@ _FUNCTION_WORDS = _NEUTRAL | WORDS["has"] | WORDS["lacks"]
 _ONE_OF = {name: "|".join(WORDS[name]) for name in ("has", "lacks", "articles", "states")}
 _HAS = re.compile("(?:(?:{has})|(?P<lacks>{lacks})) (?:(?:{articles}) )?".format_map(_ONE_OF))
 _IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |still |been )*".format_map(_ONE_OF))
-
-
 _LIMIT = r"(?P<before>[€£$] )?(?P<number>\d+)(?P<behind> (?:euros?|pounds?|dollars?))? "
 _LIMITS = {kind: re.compile(rf"(?:{match_any(f'table_words.{kind}')}) {_LIMIT}") for kind in ("above", "below")}
 
@@ -152,9 +148,8 @@ class Matched:
         """What is counted or listed: the last item of the first phrase."""
         ends = WORDS["breaks"] | WORDS["verbs"] | set(PHRASES[self.question.language].get("neutral", "").split())
         found: Item | None = None
-        numeric = (
-            item for item in self.of_kind("column") if self.embed and any(any(one.numbers) for one in item.columns)
-        )
+        named = self.of_kind("column") if self.embed else []
+        numeric = (item for item in named if any(any(one.numbers) for one in item.columns))
         for item in self.items:
             if found and (item.words[0].casefold() in ends or item.kind in ("has", "lacks", "period")):
                 break
@@ -185,37 +180,42 @@ def match_words(question: TableQuestion, table: Table, embed: Embed | None = Non
     With `embed` it accounts for words by what they mean, too, and some may say nothing of it.
     """
     words, items = split_question(question.rest), list[Item]()
-    neutral = PHRASES[question.language].get("neutral", "").split()
     while words:
-        first, item = (
-            words[0].casefold(),
-            max(_find_items(words, table), key=lambda item: len(item.words), default=None),
-        )
-        is_verb = question.aim == "money" and first in WORDS["verbs"]
-        if embed and item and item.kind == "around" and (meant := find_meant(first, table, embed)) and meant[0]:
-            item = Item("column", words[:1], (meant[0],))
-        if embed and item is None and first in load_stop_words() - WORDS["changing"]:
-            item = Item("neutral", words[:1])
-        if (first in neutral and (item is None or len(item.words) == 1)) or (item is None and is_verb):
-            item = Item("neutral", words[:1])
-        before = items[-1].words[-1].casefold() if items else ""
-        if item is None or (item.kind == "part" and before not in WORDS["before_parts"] and words[0].islower()):
-            if embed is None or first in WORDS["changing"]:
-                return None
-            item = _find_by_meaning(words[:1], table, embed)
-        items.append(item)
+        item = _read_item(words, items[-1].words[-1] if items else "", question, table, embed)
+        if item is None:
+            return None
+        is_name = item.kind == "value" and item.key == split_words(table.name)  # "members", some such by their role
+        items.append(Item("name", item.words) if is_name else item)
         words = words[len(item.words) :]
-    named = [
-        Item("name", one.words) if one.kind == "value" and one.key == split_words(table.name) else one for one in items
-    ]
-    matched, unknown = Matched(question, table, tuple(named), embed), [one for one in named if one.kind == "unknown"]
-    is_bound = bool(matched.of_kind(*FILTERS)) or any(map(matched.says_state, matched.of_kind("column")))
-    if embed and question.aim == "list" and not is_bound:
-        return None
-    is_bound = is_bound or question.aim in ("most", "least", "mean") or bool(IN_ALL.search(question.rest))
-    return (
-        None if len(unknown) > MAX_UNKNOWN or (unknown and not is_bound) else matched
-    )  # "members", of whom some are such by their role
+    matched = Matched(question, table, tuple(items), embed)
+    return matched if _says_which(matched) else None
+
+
+def _says_which(matched: Matched) -> bool:
+    """Whether it is told which rows are meant, where some words say nothing of the table, or rows are only listed."""
+    unknown, aim = matched.of_kind("unknown"), matched.question.aim
+    states = [item for item in matched.of_kind("column") if matched.says_state(item)]
+    if len(unknown) > MAX_UNKNOWN or states or matched.of_kind(*FILTERS):
+        return len(unknown) <= MAX_UNKNOWN
+    is_of_all = aim in ("most", "least", "mean") or IN_ALL.search(matched.question.rest)
+    return not (matched.embed and aim == "list") and bool(is_of_all or not unknown)
+
+
+def _read_item(
+    words: tuple[str, ...], before: str, question: TableQuestion, table: Table, embed: Embed | None
+) -> Item | None:
+    """What a question goes on with, by stems, else by what the next word means; None where neither tells."""
+    first, neutral = words[0].casefold(), PHRASES[question.language].get("neutral", "").split()
+    item = max(_find_items(words, table), key=lambda item: len(item.words), default=None)
+    if embed and item and item.kind == "around" and (meant := find_meant(first, table, embed)) and meant[0]:
+        return Item("column", words[:1], (meant[0],))
+    is_verb = item is None and question.aim == "money" and first in WORDS["verbs"]
+    is_stop = item is None and embed and first in load_stop_words() - WORDS["changing"]
+    if is_verb or is_stop or (first in neutral and (item is None or len(item.words) == 1)):
+        return Item("neutral", words[:1])
+    if item and (item.kind != "part" or before.casefold() in WORDS["before_parts"] or not words[0].islower()):
+        return item
+    return _find_by_meaning(words[:1], table, embed) if embed and first not in WORDS["changing"] else None
 
 
 def _find_by_meaning(words: tuple[str, ...], table: Table, embed: Embed) -> Item:
