@@ -97,7 +97,7 @@ FIRST = (  # what is asked, what is said first, or directly
     ("What should I do when it shows F.22?", "F.22"),
     ("When does Heron get released, and why so late?", "14 October"),
     ("How many bottles of rhubarb juice were sold in June 2024?", "3 + 5 = 8 bottles."),
-    ("How many rows of sales are there for elder syrup?", "1 of 3 rows."),
+    ("How many rows of sales are there for elder syrup?", "1 of 3 rows: 2024-07-01."),
     ("What does a lost key cost?", "A lost key costs 40 pounds."),
     ("How big is the water tank?", "The water tank holds 1,200 litres and stands behind the shed."),
     ("What is the plumber's number?", "name: Rosa Tamm; role: plumber; phone: 0555 238 41."),
