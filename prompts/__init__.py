@@ -17,8 +17,7 @@ from schemas.records import Message
 
 HERE = Path(__file__).parent
 OPENING = "=>"
-# Steps that no run has.
-NO_RUN = frozenset({"assign", "tools", "result"})
+NO_RUN = frozenset({"assign", "tools", "result"})  # steps that no run has
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,11 +141,11 @@ class LocalChatModel(Untraced, BaseChatModel):
 
     def _search(self, conversation: Conversation) -> AIMessage:
         """The call that the small model was taught; of what asks nothing, a reply without one."""
-        call, last = call_search(conversation.messages, self.llm), conversation.messages[-1]
+        call = call_search(conversation.messages, self.llm)
         if isinstance(call, NoCall):
             return AIMessage(self.llm.ask(conversation, Task("chat", max_tokens=self.max_tokens, seed=self.seed), str))
         rewrite = complete_rewrite(call.arguments.query, conversation.messages) if call else ""
-        return _make_call(PASSAGE_SEARCH, {"query": rewrite or last.text})
+        return _make_call(PASSAGE_SEARCH, {"query": rewrite or conversation.messages[-1].text})
 
     def _answer_from(self, messages: Sequence[BaseMessage]) -> AIMessage:
         """What the passages that were found say, as `convagent` answers: written and quoted, with ids."""

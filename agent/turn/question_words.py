@@ -55,13 +55,16 @@ _WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
 MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
 
 
+def points_back(utterance: str, language: str = ENGLISH) -> bool:
+    """Whether a word stands for something that was said before: "it", "there"."""
+    return bool(_POINTS.get(language, _POINTS[ENGLISH]).search(utterance))
+
+
 def leans_on_conversation(utterance: str) -> bool:
     """Whether an utterance cannot be understood without what was said before."""
     language = find_question_language(utterance) or ENGLISH
-    if _POINTS.get(language, _POINTS[ENGLISH]).search(utterance):
-        return True
     own = len(set(stem_words(utterance, language)))
-    if _WHICH.match(utterance) and own <= MAX_WORDS_OF_WHICH:
+    if points_back(utterance, language) or (_WHICH.match(utterance) and own <= MAX_WORDS_OF_WHICH):
         return True
     goes_on = _GOES_ON.get(language, _GOES_ON[ENGLISH]).match(utterance)
     return own <= MAX_WORDS_GOING_ON if goes_on else own < MIN_OWN_WORDS

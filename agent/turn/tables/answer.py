@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from agent.turn.question_words import leans_on_conversation
+from agent.turn.question_words import points_back
 from agent.turn.quotes import to_sentence
 from agent.turn.tables.cells import GROUP_OF, NO, ROLES, UNIT_OF, YES, Date, Number, read_numbers, split_words, stem_of
 from agent.turn.tables.meaning import Embed, choose_column, choose_table
@@ -33,8 +33,7 @@ from indexes.documents.collection import WholeDocuments
 from indexes.words import match_any
 from schemas.records import Response, Sentence, WholeAnswer
 
-MAX_ROWS, MAX_NAMED = 5, 10  # that are shown, and named
-MAX_ADDENDS = 6  # of a sum that is written out
+MAX_ROWS, MAX_NAMED, MAX_ADDENDS = 5, 10, 6  # that are shown, named, and written out in a sum
 _DOUBTFUL = re.compile(rf"\?|\b(?:{match_any('cells.doubtful')})\b", re.IGNORECASE)
 _BY = re.compile(rf" (?:{match_any('table_words.by')})\b", re.IGNORECASE)  # who or when, and not whether
 
@@ -56,7 +55,7 @@ def compute_over_tables(
     question = read_table_question(utterance) or continue_question(utterance, earlier)
     tables = list_tables(documents) if question or embed else ()
     found = _compute_in(tables, question, None) if question else None
-    if embed and not found and not (earlier and leans_on_conversation(utterance)):
+    if embed and not found and not (earlier and points_back(utterance)):
         question = question or read_list_question(utterance)
         found = _compute_in(choose_table(utterance, tables, embed), question, embed) if question else None
     return _show(*found, question.language) if found and question else None

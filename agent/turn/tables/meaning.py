@@ -16,8 +16,7 @@ from indexes.ranking.vectors import Vectors
 Embed = Callable[[Sequence[str]], Vectors]
 MEANT, MEANT_VALUE = 0.43, 0.55  # cosines from which a word stands for a column or the table, and for a value
 WORD_SHARED = 0.1  # what a word that the question and a table share adds to their cosine
-MAX_VALUES = 300  # of a table, that are compared
-MAX_VALUE_WORDS = 3
+MAX_VALUES, MAX_VALUE_WORDS = 300, 3  # of a table that are compared, and of one value
 
 
 @lru_cache(maxsize=64)
