@@ -95,7 +95,7 @@ _FUNCTION_WORDS = _NEUTRAL | WORDS["has"] | WORDS["lacks"]
 _ONE_OF = {name: "|".join(WORDS[name]) for name in ("has", "lacks", "articles", "states")}
 _HAS = re.compile("(?:(?:{has})|(?P<lacks>{lacks})) (?:(?:{articles}) )?".format_map(_ONE_OF))
 _IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |still |been )*".format_map(_ONE_OF))
-_LIMIT = r"(?P<before>[€£$] )?(?P<number>\d+)(?P<behind> (?:euros?|pounds?|dollars?))? "
+_LIMIT = r"(?P<before>[€£$] )?(?P<number>\d+)(?P<behind> (?:euros?|pounds?|dollars?|eur|gbp|usd))? "
 _LIMITS = {kind: re.compile(rf"(?:{match_any(f'table_words.{kind}')}) {_LIMIT}") for kind in ("above", "below")}
 
 
@@ -220,12 +220,9 @@ def _read_item(
 
 def _find_by_meaning(words: tuple[str, ...], table: Table, embed: Embed) -> Item:
     found = find_meant(words[0], table, embed)
-    if found is None:
-        return Item("unknown", words)
-    column, value = found
-    if column is None:
-        return Item("name", words)
-    return Item("value" if value else "column", words, (column,), value=value)
+    if found is None or found[0] is None:
+        return Item("name" if found else "unknown", words)
+    return Item("value" if found[1] else "column", words, (found[0],), value=found[1])
 
 
 def _find_items(words: tuple[str, ...], table: Table) -> Iterator[Item]:
@@ -297,8 +294,10 @@ def _find_conditions(words: tuple[str, ...], table: Table) -> Iterator[Item]:
     for kind, form in _LIMITS.items():
         if found := form.match(text):
             size, is_money = len(found[0].split()), bool(found["before"] or found["behind"])
-            numeric = [one for one in table.columns if any(one.numbers)]
-            columns: Sequence[Column] = [one for one in numeric if not is_money or "amounts of money" in one.kinds]
+            columns: Sequence[Column] = [one for one in table.columns if any(one.numbers)]
+            if is_money:
+                money = [one for one in columns if "amounts of money" in one.kinds]
+                columns = [one for one in money if "whole" in one.kinds] or money
             named = () if is_money else tuple(_find_columns(words[size : size + 1], table))
             yield Item(kind, words[:size], named[0].columns if named else columns, limit=Decimal(found["number"]))
     for form, find in ((_HAS, _find_columns), (_IS, _find_states)):
