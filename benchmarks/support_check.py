@@ -1,4 +1,4 @@
-"""Precision and recall of the check of what a model writes, on a table of sentences and passages, by kind of sentence.
+"""Precision and recall of the check of excerpts, on a table of sentences and passages, by kind of sentence.
 
     python benchmarks/support_check.py [PAIRS]
 

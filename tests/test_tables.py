@@ -64,6 +64,18 @@ def test_words_are_told_by_what_they_mean(
     assert right.count(False) <= most_wrong
 
 
+@needs_embedder
+def test_a_limit_is_never_read_as_another(minilm: Embedder, folders: dict[str, WholeDocuments]) -> None:
+    for ask, said in {
+        "which boats have at least 3 seats?": "",
+        "which boats have no more than 2 seats?": "",
+        "which invoices are over 1.5 euros?": "",
+        "which invoices are over 1,000 euros?": "1 of 6 rows: repair of Gannet's keel.",
+    }.items():
+        found = compute_over_tables(ask, folders["club"], (), minilm.embed)
+        assert (found.response.direct if found else "") == said, ask
+
+
 COSTS, ALL_COSTS, IN_MARCH = "How much did we spend on food?", "How much did we spend?", "How much was spent in March?"
 WINE, APPLES = "Which wine is the most expensive?", "How many apples did we order?"
 BOAT, FOOD = "How many members have a boat?", "day,what,amount|Mon,food,"

@@ -103,7 +103,7 @@ class LocalChatModel(Untraced, BaseChatModel):
         llm = open_model(name)
         if not llm.generates_text:
             raise UsageError(f"the model {name!r} writes nothing: a chat needs a language model")
-        return cls(llm=llm, embedder=open_embedder(None) if REWRITER in llm.adapters else None, **settings)
+        return cls(llm=llm, **{"embedder": open_embedder(None) if REWRITER in llm.adapters else None} | settings)
 
     def bind_tools(self, tools: Sequence[Any], *, tool_choice: Any = None, **settings: Any) -> Runnable[Any, AIMessage]:
         """The model with tools. `tool_choice` says whether it must call one: "any", or the name of a tool.
@@ -148,14 +148,14 @@ class LocalChatModel(Untraced, BaseChatModel):
         return _make_call(PASSAGE_SEARCH, {"query": rewrite or conversation.messages[-1].text})
 
     def _answer_from(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        """What the passages that were found say, as `convagent` answers: written and quoted, with ids."""
-        queries = [
-            call["args"]["query"] for each in messages if isinstance(each, AIMessage) for call in each.tool_calls
-        ]
-        passages = [Passage(id, text) for id, text in _FOUND.findall(_read_text(messages[-1]))]
-        [response] = generate_responses(
-            Query(queries[-1]), (), passages, Writer(self.llm), self.embedder, Plan(words=60, answer="write")
+        """What the passages that were found say, quoted as `convagent` does, with ids."""
+        calls = [call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls]
+        asked = [call["args"]["query"] for call in calls if call["name"] == PASSAGE_SEARCH]
+        query = Query(
+            asked[-1] if asked else next(_read_text(one) for one in messages if isinstance(one, HumanMessage))
         )
+        passages = [Passage(id, text) for id, text in _FOUND.findall(_read_text(messages[-1]))]
+        [response] = generate_responses(query, (), passages, Writer(self.llm), self.embedder, Plan(words=60))
         said = (" ".join([each.text, *(f"[{id}]" for id in each.passage_ids)]) for each in response.sentences)
         return AIMessage(" ".join(said))
 

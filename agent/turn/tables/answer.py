@@ -36,8 +36,6 @@ from schemas.records import Response, Sentence, WholeAnswer
 MAX_ROWS, MAX_NAMED, MAX_ADDENDS = 5, 10, 6  # that are shown, named, and written out in a sum
 _DOUBTFUL = re.compile(rf"\?|\b(?:{match_any('cells.doubtful')})\b", re.IGNORECASE)
 _BY = re.compile(rf" (?:{match_any('table_words.by')})\b", re.IGNORECASE)  # who or when, and not whether
-
-
 Computed = tuple[str, tuple[Row, ...]]  # "7 of 22 rows", and the rows that it rests on
 
 
@@ -57,7 +55,7 @@ def compute_over_tables(
     found = _compute_in(tables, question, None) if question else None
     if embed and not found and not (earlier and points_back(utterance)):
         question = question or read_list_question(utterance)
-        found = _compute_in(choose_table(utterance, tables, embed), question, embed) if question else None
+        found = _compute_in(choose_table(utterance, tuple(tables), embed), question, embed) if question else None
     return _show(*found, question.language) if found and question else None
 
 
@@ -140,9 +138,7 @@ def _select_rows(matched: Matched) -> list[int]:
         if item.kind == "value":
             named = before.columns if before and before.kind == "column" else ()
             column = _only([one for one in item.columns if one in named] or item.columns)
-            _require(
-                not any(set(item.key) < set(key) for key in column.keys), "whether a longer value is meant as well"
-            )
+            _require(not any(set(item.key) < set(key) for key in column.keys), "whether a longer value is meant")
             _require(column not in chosen or is_continued, "which of two values is meant")
             chosen[column] = item.key  # the last one, where the question goes on with another
         elif item.kind in ("has", "lacks"):
@@ -204,11 +200,8 @@ def _find_added(matched: Matched, rows: Sequence[int]) -> Column | None:
     if aim != "count":
         named = [one for one in matched.named_columns if any(one.numbers[row] for row in rows)]
         return _only(named or ([] if aim == "amount" else _find_money(columns)))
-    if (
-        head
-        and head.kind == "column"
-        and (column := _only(head.columns)).read_numbers(_keep_filled(matched, column, rows))
-    ):
+    column = _only(head.columns) if head and head.kind == "column" else None
+    if column and column.read_numbers(_keep_filled(matched, column, rows)):
         return column
     quantities = [one for one in columns if "quantities" in one.kinds]
     if not quantities or head is None or head.kind == "row":

@@ -34,20 +34,23 @@ def find_meant(word: str, table: Table, embed: Embed) -> tuple[Column | None, st
     """The table, column or value that a word stands for; None where it is near none."""
     meant, vectors = _embed_vocabulary(table, embed)
     cosines = vectors @ embed([word])[0]
-    near = cosines - [
-        MEANT_VALUE if value or (column and column.tells_yes_from_no) else MEANT for column, value in meant
-    ]
+    needs_more = (value or (column and column.tells_yes_from_no) for column, value in meant)
+    near = cosines - [MEANT_VALUE if needed else MEANT for needed in needs_more]
     best = int(near.argmax())
     return meant[best] if near[best] >= 0 else None
 
 
-def choose_table(asked: str, tables: Sequence[Table], embed: Embed) -> list[Table]:
+@lru_cache(maxsize=2)  # of the folder that is asked
+def _embed_tables(tables: tuple[Table, ...], embed: Embed) -> Vectors:
+    return embed([f"{table.name}: {', '.join(column.plain_name for column in table.columns)}" for table in tables])
+
+
+def choose_table(asked: str, tables: tuple[Table, ...], embed: Embed) -> list[Table]:
     """The table whose name and columns are nearest to what is asked, by meaning and by words."""
     if not tables:
         return []
-    about = [f"{table.name}: {', '.join(column.plain_name for column in table.columns)}" for table in tables]
     said = [len(set(split_words(asked)) & set(split_words(f"{table.name} {table.header}"))) for table in tables]
-    near = embed(about) @ embed([asked])[0] + WORD_SHARED * np.array(said)
+    near = _embed_tables(tables, embed) @ embed([asked])[0] + WORD_SHARED * np.array(said)
     return [tables[int(near.argmax())]]
 
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from agent.turn.question_words import find_other
 from agent.turn.tables.cells import (
+    CURRENCIES,
     UNIT_WORDS,
     WORD,
     Date,
@@ -95,7 +96,8 @@ _FUNCTION_WORDS = _NEUTRAL | WORDS["has"] | WORDS["lacks"]
 _ONE_OF = {name: "|".join(WORDS[name]) for name in ("has", "lacks", "articles", "states")}
 _HAS = re.compile("(?:(?:{has})|(?P<lacks>{lacks})) (?:(?:{articles}) )?".format_map(_ONE_OF))
 _IS = re.compile("(?:(?:{states}) )?(?P<lacks>not |un)?(?:yet |still |been )*".format_map(_ONE_OF))
-_LIMIT = r"(?P<before>[€£$] )?(?P<number>\d+)(?P<behind> (?:euros?|pounds?|dollars?|eur|gbp|usd))? "
+_MONEY = "|".join(re.escape(word) for words in CURRENCIES.values() for word in words)
+_LIMIT = rf"(?P<before>[€£$] )?(?P<number>\d+)(?! \d)(?P<behind> (?:{_MONEY}))? "
 _LIMITS = {kind: re.compile(rf"(?:{match_any(f'table_words.{kind}')}) {_LIMIT}") for kind in ("above", "below")}
 
 
@@ -165,6 +167,7 @@ def says_name(words: Sequence[str], table: Table) -> bool:
 
 def split_question(text: str) -> tuple[str, ...]:
     """The words of a question, without "'s", and "not" for "n't" and for what is "out of stock"."""
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)  # "1,000"
     plain = re.sub(r"\bout of\b", "not in", re.sub(r"n['’]t\b", " not", re.sub(r"['’]s\b", "", text)))
     return tuple(WORD.findall(plain))
 
@@ -210,12 +213,13 @@ def _read_item(
     if embed and item and item.kind == "around" and (meant := find_meant(first, table, embed)) and meant[0]:
         return Item("column", words[:1], (meant[0],))
     is_verb = item is None and question.aim == "money" and first in WORDS["verbs"]
-    is_stop = item is None and embed and first in load_stop_words() - WORDS["changing"]
+    may_mean = embed and first not in WORDS["changing"] | WORDS["lacks"]
+    is_stop = item is None and may_mean and first in load_stop_words()
     if is_verb or is_stop or (first in neutral and (item is None or len(item.words) == 1)):
         return Item("neutral", words[:1])
     if item and (item.kind != "part" or before.casefold() in WORDS["before_parts"] or not words[0].islower()):
         return item
-    return _find_by_meaning(words[:1], table, embed) if embed and first not in WORDS["changing"] else None
+    return _find_by_meaning(words[:1], table, embed) if embed and may_mean else None
 
 
 def _find_by_meaning(words: tuple[str, ...], table: Table, embed: Embed) -> Item:

@@ -73,7 +73,7 @@ def _find_addressed(asked: str) -> set[str]:
 
 def keeps_order(written: str, sources: Sequence[str], asked: str) -> bool:
     """Whether each part of what is written has its words, without those that were asked, in the order of a source."""
-    known = set(_stems(asked))
+    known = set(_stems(asked)) | SAYS_NOTHING
     held = [_stems(text) for source in sources for text in (source, _open_last(source))]
     parts = ([stem for stem in _stems(part) if stem not in known] for part in PARTS.split(written))
     return all(any(is_subsequence(part, stems) for stems in held) for part in parts)
