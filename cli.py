@@ -155,7 +155,7 @@ class Serve(Source):
     no_token: bool = Option(False, "--no-token", help="Let whoever reaches the port ask, read and delete.")
     allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
     public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
-    allow_upload: bool = Option(False, "--allow-upload", help="Let files be added to the folder through the page.")
+    allow_upload: bool = Option(False, "--allow-upload", help="Let several users add files to the folder, too.")
 
     def __call__(self) -> None:
         from agent.chat.source import resolve_source

@@ -352,7 +352,7 @@ class WholeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ChatSummary:
-    """A conversation as a list shows it. `title` is its first utterance."""
+    """A conversation as a list shows it. `title` is its first utterance, unless the person gave another."""
 
     id: int
     started: str  # ISO 8601, UTC

@@ -232,6 +232,43 @@ def test_an_edited_question_leaves_nothing_in_the_file(tmp_path: Path) -> None:
     assert not [file for file in tmp_path.iterdir() if b"Zanzibar" in file.read_bytes()]
 
 
+@needs_browser
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_questions_to_begin_with_ratings_titles_and_all_documents(
+    browser: Any, server: Server, size: tuple[int, int]
+) -> None:
+    page = Page(browser, server.address)
+    page.enter(server)
+    page.size(*size)
+    assert len(page.all(".starters button")) == 3
+    press(page, ".starters button")
+    page.until(lambda: "house/kettle-manual.pdf" in page.text("#latest .answer"))
+    page.ask(GUARANTEE)
+    assert not page.all("#latest .how div")  # searched for as it was asked
+    chat = browser.current_url.partition("#")[0]
+    press(page, "#rating-2 [value=bad]")
+    page.until(lambda: page.text("#rating-2 [aria-pressed=true]") == "Bad")
+    assert not page.scrolls_sideways()
+    press(page, ".more summary")
+    page.all("#title")[0].send_keys("The <kettle>", Keys.ENTER)
+    page.until(lambda: "The <kettle>" in page.driver.page_source.replace("&lt;", "<").replace("&gt;", ">"))
+    exported = server.get(f"{chat.removeprefix(server.address)}/conversation.md").text
+    assert exported.endswith("*Rated bad.*\n")
+    if size == PHONE:
+        page.click(".fresh")
+        page.until(lambda: page.all(".welcome"))
+        page.click("#menu")
+    press(page, ".all")
+    page.until(lambda: page.all("#files-list a"))
+    assert "house/kettle-manual.pdf" in page.text("#files-list")
+    page.all("#q")[0].send_keys("KETTLE")
+    page.until(lambda: len(page.all("#files-list a")) == 1)
+    assert not page.scrolls_sideways()
+    page.click("#files-list a")
+    page.until(lambda: page.text("h1") == "house/kettle-manual.pdf")
+    assert browser.get_log("browser") == []
+
+
 # Adding documents
 
 DROP = """
@@ -249,7 +286,7 @@ def uploading(tmp_path: Path) -> Iterator[tuple[Server, Path]]:
     """A server, and its folder, which documents may be added to."""
     (open_folder := tmp_path / "notes").mkdir()
     (open_folder / "wall.md").write_text("The wall is painted in Chalk.\n")
-    with serving_source("--docs", open_folder, tmp_path, *NO_MODELS, "--allow-upload") as running:
+    with serving_source("--docs", open_folder, tmp_path, *NO_MODELS) as running:
         yield running, open_folder
 
 
@@ -265,7 +302,9 @@ def test_documents_are_added_by_dropping_them_or_by_the_form(
     assert "tool.exe: is of no kind that can be read" in page.text("[role=alert]")
     page.click(".bar a")
     page.until(lambda: page.all("#question"))
-    page.until(lambda: page.driver.refresh() or "2 passages" in page.text(".welcome"))
+    page.click(".all")
+    page.until(lambda: page.driver.refresh() or "2 documents" in page.text("h1"))
+    browser.get(running.address)
     page.ask("How many litres of syrup do the bees need?")
     assert "14 litres" in page.text("#latest .answer")
     (tmp_path / "frost.txt").write_text("The last frost comes around 19 May.\n")
@@ -305,11 +344,11 @@ def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: tuple[Ser
     assert not (open_folder.parent / "target.md").exists()
 
 
-def test_nothing_is_added_unless_that_is_allowed(
-    client: httpx.Client, server: Server, folder: Path, tmp_path: Path
-) -> None:
-    assert "upload" not in client.get("/").text
-    assert client.post("/upload", files={"file": ("new.md", b"x")}).status_code == 404
+def test_several_add_nothing_unless_that_is_allowed(folder: Path, tmp_path: Path) -> None:
+    for flags in (("--no-token",), ("--host", "0.0.0.0")):  # noqa: S104 - others reach it, which is the point
+        with serving_source("--docs", folder, tmp_path, *NO_MODELS, *flags) as running, running.open_client() as client:
+            assert "upload" not in client.get("/").text
+            assert client.post("/upload", files={"file": ("new.md", b"x")}).status_code == 404
     assert not (folder / "new.md").exists()
     called = ("serve", "--docs", folder / "books.json", "--allow-upload", "--port", "0", *NO_MODELS)
     ended = within.convagent(*called, CONVAGENT_DATA=str(tmp_path))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.chat.export import to_markdown, to_topics
+from agent.chat.export import render_conversation, to_markdown, to_topics
 from agent.chat.store import VERSION, ChatTurn, Store
 from agent.tracks.topic_files import read_topics
 from schemas.errors import MissingError, RunError, UsageError
@@ -72,7 +72,7 @@ def test_statements_are_added_changed_and_deleted(store: Store) -> None:
         store.change_statement("99", "I sing.")
 
 
-@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+@pytest.mark.parametrize("version", [VERSION - 2, VERSION + 1])
 def test_a_store_of_another_version_is_refused(version: int, tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
     with closing(sqlite3.connect(path)) as database:
@@ -81,6 +81,27 @@ def test_a_store_of_another_version_is_refused(version: int, tmp_path: Path) -> 
     with pytest.raises(RunError, match=rf"was made by another version \({version}\)"):
         Store(path)
     assert path.read_bytes() == before
+
+
+def test_a_store_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    older = Store(path)
+    chat = older.start_chat("notes")
+    older.add_turn(chat, ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")))
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(f"DROP TABLE titles; DROP TABLE ratings; PRAGMA user_version = {VERSION - 1}")
+    store = Store(path)
+    store.rename_chat(chat, "  Bread\n again ")
+    store.rate_turn(chat, 1, "good")
+    assert (store.list_chats()[0].title, store.read_ratings(chat)) == ("Bread again", {1: "good"})
+    assert "*Rated good.*" in render_conversation(store, chat, ".md").decode()
+    store.rename_chat(chat, " ")
+    store.replace_turn(chat, 1, store.read_turns(chat)[0])  # another answer, of which nothing is known
+    assert (store.list_chats()[0].title, store.read_ratings(chat)) == ("Which bread?", {})
+    store.rate_turn(chat, 1, "bad")
+    store.delete_chat(chat)
+    with closing(sqlite3.connect(path)) as database:
+        assert not database.execute("SELECT * FROM ratings").fetchall()
 
 
 def test_users_of_one_store_neither_see_nor_change_what_is_anothers(store: Store) -> None:
@@ -92,6 +113,8 @@ def test_users_of_one_store_neither_see_nor_change_what_is_anothers(store: Store
         lambda own: own.read_source(chat),
         lambda own: own.add_turn(chat, ChatTurn("And?", answered("And?", "No."))),
         lambda own: own.delete_chat(chat),
+        lambda own: own.rename_chat(chat, "Mine"),
+        lambda own: own.rate_turn(chat, 1, "bad"),
         lambda own: own.change_statement(cats.id, "I have none."),
         lambda own: own.delete_statements([cats.id]),
     ]

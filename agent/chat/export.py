@@ -1,7 +1,8 @@
 """A kept conversation as a file: Markdown to read, or iKAT topics to test with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -31,19 +32,20 @@ def render_conversation(store: Store, chat: int, suffix: str) -> bytes:
     if suffix == ".json":
         return to_topics(turns, store.list_statements(), chat)
     if suffix == ".md":
-        return to_markdown(turns, store.read_source(chat)).encode()
+        return to_markdown(turns, store.read_source(chat), store.read_ratings(chat)).encode()
     raise UsageError("the file ends neither in .md nor in .json", remedy="Such as: conversation.md")
 
 
-def to_markdown(turns: Sequence[ChatTurn], source: str) -> str:
-    """The conversation as Markdown: questions, answers and their sources."""
+def to_markdown(turns: Sequence[ChatTurn], source: str, ratings: Mapping[int, str] = MappingProxyType({})) -> str:
+    """The conversation as Markdown: questions, answers, their sources, and what the person thinks of them."""
     questions = [" ".join(escape_markdown(turn.utterance).split()) for turn in turns]
     lines = [f"# {questions[0]}", "", f"*Asked of {escape_markdown(source)}.*"]
-    for question, turn in zip(questions, turns, strict=True):
+    for place, (question, turn) in enumerate(zip(questions, turns, strict=True), start=1):
         response = turn.answered.response
         sources = [f"{number}. {to_code_span(id)}" for number, id in enumerate(response.used, start=1)]
         lines += ["", f"**{question}**", "", " ".join(mark_in_markdown(response)) or "*Nothing was found.*"]
         lines += ["", *sources] if sources else []
+        lines += ["", f"*Rated {ratings[place]}.*"] if place in ratings else []
     return "\n".join([*lines, ""])
 
 

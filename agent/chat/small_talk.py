@@ -6,6 +6,7 @@ thank-you does less harm than to reply "You are welcome" to a question. `tests/c
 
 import re
 import unicodedata
+from pathlib import PurePath
 
 from agent.chat.dated_documents import describe_listing, find_listing
 from agent.chat.scope import change_scope, find_scope_request, keep_to_scope
@@ -17,6 +18,8 @@ from indexes.words import match_any
 from schemas.records import Query, Response, Sentence, Turn, TurnResult
 
 MAX_CHARACTERS = 120  # of an utterance that may be small talk
+MAIL = frozenset((".eml", ".mbox"))
+MAX_WORDS = 8  # of a title in a question to begin with
 HELP = (
     "Ask a question, and go on asking: I follow what was said.",
     "You can also say “which documents do you have?”, or “only in” a folder.",
@@ -74,3 +77,15 @@ def _reply_to_courtesy(kind: TurnKind, utterance: str, name: str) -> tuple[str, 
         "farewell": (said_in.goodbye,),
         "help": (said_in.about_me.format(name=name), *(HELP if said_in == SENTENCES[ENGLISH] else ())),
     }[kind]
+
+
+def suggest_questions(collection: Collection) -> tuple[str, ...]:
+    """To begin with, over a folder: what there is, the latest mail or document, and a document in short."""
+    documents = collection.open_documents()
+    if documents is None:
+        return ()
+    kind = "mail" if any(PurePath(name).suffix in MAIL for name in documents.names) else "document"
+    titles = (documents.read_title(name) for name in documents.names)
+    told = next((f"Summarise {title}" for title in titles if 0 < len(title.split()) <= MAX_WORDS), None)
+    asked = ("Which documents do you have?", f"What is the latest {kind} about?", told)
+    return tuple(question for question in asked if question)

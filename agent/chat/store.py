@@ -20,7 +20,9 @@ from indexes.storage.directories import find_data_directory, make_private_direct
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import ChatSummary, Statement, TurnResult
 
-VERSION = 4  # of the tables and of the turns in them; no other is read
+VERSION = 5  # of the tables and of the turns in them; no other is read, save the one before, which had fewer tables
+RATINGS = ("good", "bad")
+MAX_TITLE = 120  # characters
 WAIT_SECONDS = 10.0  # for another process that is writing
 TABLES = f"""
 BEGIN IMMEDIATE;
@@ -31,6 +33,11 @@ CREATE TABLE IF NOT EXISTS turns (
     utterance TEXT NOT NULL, reply TEXT NOT NULL, turn BLOB NOT NULL, PRIMARY KEY (chat, number));
 CREATE TABLE IF NOT EXISTS statements (
     id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL, user TEXT NOT NULL DEFAULT '', UNIQUE (user, text));
+CREATE TABLE IF NOT EXISTS titles (
+    chat INTEGER PRIMARY KEY REFERENCES chats (id) ON DELETE CASCADE, title TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS ratings (
+    chat INTEGER NOT NULL, number INTEGER NOT NULL, rating TEXT NOT NULL, PRIMARY KEY (chat, number),
+    FOREIGN KEY (chat, number) REFERENCES turns (chat, number) ON DELETE CASCADE);
 PRAGMA user_version = {VERSION};
 COMMIT;
 """
@@ -87,7 +94,7 @@ class Store:
                 make_private_file(path)
             with self._open() as database:
                 version = int(database.execute("PRAGMA user_version").fetchone()[0])
-                if version == 0:
+                if version in (0, VERSION - 1):
                     database.executescript(TABLES)  # another process that makes them meanwhile waits
                 elif version != VERSION:
                     what = f"was made by another version ({version})"
@@ -164,6 +171,7 @@ class Store:
         )
         if not self._change(update, *_to_columns(turn), chat, number, self._user):
             raise MissingError(f"the conversation {chat} went on, or is deleted: the new answer is not kept")
+        self.rate_turn(chat, number, "")
         self._forget_deleted()
 
     def read_utterances(self, most: int = 500) -> tuple[str, ...]:
@@ -188,10 +196,11 @@ class Store:
         """Conversations in which all of some words were said, the latest first, at most so many; without words, all."""
         wanted = words.casefold().split()
         text = "(SELECT GROUP_CONCAT(utterance || ' ' || reply, ' ') FROM turns WHERE chat = c.id)" if wanted else "''"
+        columns = "c.id, c.started, c.source, COALESCE(named.title, t.utterance)"
         query = (
-            f"SELECT c.id, c.started, c.source, t.utterance, "  # noqa: S608 - one of two constants
-            f"(SELECT COUNT(*) FROM turns WHERE chat = c.id), {text} "
-            "FROM chats c JOIN turns t ON t.chat = c.id AND t.number = 1 WHERE c.user = ? ORDER BY c.id DESC"
+            f"SELECT {columns}, (SELECT COUNT(*) FROM turns WHERE chat = c.id), {text} "  # noqa: S608 - constants
+            "FROM chats c JOIN turns t ON t.chat = c.id AND t.number = 1 LEFT JOIN titles named ON named.chat = c.id "
+            "WHERE c.user = ? ORDER BY c.id DESC"
         )
         with self._open() as database:
             found = database.execute(query, (self._user,))
@@ -203,6 +212,25 @@ class Store:
         for (source,) in self._select("SELECT source FROM chats WHERE id = ? AND user = ?", chat, self._user):
             return str(source)
         raise _no_chat(chat)
+
+    def rename_chat(self, chat: int, title: str) -> None:
+        """Give a conversation a title; an empty one is its first question again. Raises `MissingError` as below."""
+        self.read_source(chat)
+        self._change("DELETE FROM titles WHERE chat = ?", chat)
+        if title := " ".join(title.split())[:MAX_TITLE]:
+            self._change("INSERT OR REPLACE INTO titles VALUES (?, ?)", chat, title)
+
+    def rate_turn(self, chat: int, number: int, rating: str) -> None:
+        """Keep what the person thinks of an answer, "good" or "bad"; "" forgets it. Raises `MissingError` as below."""
+        self.read_source(chat)
+        self._change("DELETE FROM ratings WHERE chat = ? AND number = ?", chat, number)
+        if rating in RATINGS:
+            insert = "INSERT OR REPLACE INTO ratings SELECT chat, number, ? FROM turns WHERE chat = ? AND number = ?"
+            self._change(insert, rating, chat, number)
+
+    def read_ratings(self, chat: int) -> dict[int, str]:
+        """What the person thinks of answers, by the numbers of their turns."""
+        return dict(self._select(f"SELECT number, rating FROM ratings WHERE chat = ? AND {OF_USER}", chat, self._user))  # noqa: S608 - a constant
 
     def delete_chat(self, chat: int) -> None:
         """Delete a conversation with its turns. Raises `MissingError` for one that is not there."""

@@ -1,4 +1,4 @@
-"""Documents: a whole one as a page, opened at a passage that an answer cites; and those added (`serve --allow-upload`).
+"""Documents: their list; a whole one as a page, opened at a passage that an answer cites; and those that are added.
 
 The text is that of the document's passages in the index, in their order: no file is read because a request names it.
 What is added goes into the folder, and replaces no file.
@@ -8,6 +8,7 @@ import os
 import re
 import unicodedata
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,12 +23,13 @@ from agent.chat.session import Assistant
 from agent.chat.store import Store
 from agent.serve.rendering import read_number, render_page
 from indexes.documents.collection import CHANGED, Collection
-from indexes.documents.reading import EXPECTED_SUFFIXES, has_reader
+from indexes.documents.reading import EXPECTED_SUFFIXES, READER_BY_SUFFIX, has_reader
 from indexes.storage.atomic_files import scratch_directory, sync_to_disk
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Problem
 
 PASSAGES_SHOWN = 200  # of a document at once
+FILES_SHOWN = 500  # in the list; a search finds others
 UPLOAD_PATH = "/upload"
 MAX_FILES = 50  # of a request
 MAX_NAME_BYTES = 200
@@ -45,8 +47,24 @@ class DocumentPages:
     uploads: Path | None  # the folder that documents may be added to
 
     def routes(self) -> list[Route]:
-        shown = Route("/documents/{name:path}", self.show_document)
-        return [shown, Route(UPLOAD_PATH, self.add_documents, methods=["POST"])] if self.uploads else [shown]
+        shown = [Route("/documents", self.list_documents), Route("/documents/{name:path}", self.show_document)]
+        return [*shown, Route(UPLOAD_PATH, self.add_documents, methods=["POST"])] if self.uploads else shown
+
+    def list_documents(self, request: Request) -> Response:
+        """The documents that are asked, or those with all words of `?q=` in their paths, and what was left out."""
+        collection, words = self.assistant.collection, request.query_params.get("q", "")
+        wanted = words.casefold().split()
+        names = collection.list_documents() if collection.is_folder else ()
+        found = [name for name in names if all(word in name.casefold() for word in wanted)]
+        values = {
+            "assistant": self.assistant,
+            "words": words,
+            "total": len(names),
+            "files": [describe_file(Path(collection.source), name) for name in found[:FILES_SHOWN]],
+            "more": len(found[FILES_SHOWN:]),
+            "suffixes": list_suffixes(self.uploads),
+        }
+        return render_page("documents.html", values)
 
     def show_document(self, request: Request) -> Response:
         """A document from the passage `?at=` (its place), or from the `?from=`th on, with its passages in order.
@@ -105,6 +123,29 @@ class DocumentPages:
                 except ConvagentError as error:
                     problems.append(Problem(file.filename, error.what))
         return render_page("upload.html", {"added": added, "problems": problems}, 200 if added else 400)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A document in the list."""
+
+    name: str
+    changed: str = ""  # ISO 8601; "" where the file is gone
+    size: int = 0  # bytes
+
+
+def describe_file(folder: Path, name: str) -> ListedFile:
+    """A document below a folder, or the one document that is asked."""
+    try:
+        state = (folder / name if folder.is_dir() else folder).stat()
+    except OSError:
+        return ListedFile(name)
+    return ListedFile(name, datetime.fromtimestamp(state.st_mtime, UTC).isoformat(), state.st_size)
+
+
+def list_suffixes(uploads: Path | None) -> str:
+    """The kinds of files that a form takes; "" where none may be added."""
+    return ",".join(READER_BY_SUFFIX) if uploads else ""
 
 
 def describe_place(place: str) -> str:

@@ -19,8 +19,10 @@ from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
+from agent.chat.small_talk import suggest_questions
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
+from agent.serve.documents import list_suffixes
 from agent.serve.rendering import (
     UNCACHED,
     choose_headers,
@@ -31,7 +33,6 @@ from agent.serve.rendering import (
     render_page,
 )
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
-from indexes.documents.reading import READER_BY_SUFFIX
 from schemas.errors import ConvagentError, MissingError, UsageError
 
 MAX_FOLDERS = 50  # to choose from
@@ -86,6 +87,8 @@ class Pages:
             Route("/chats/{chat:number}", self.show_chat),
             Route("/chats/{chat:number}/conversation{suffix}", self.download),
             Route("/chats/{chat:number}/delete", self.delete_chat, methods=["POST"]),
+            Route("/chats/{chat:number}/title", self.rename_chat, methods=["POST"]),
+            Route("/chats/{chat:number}/turns/{turn:number}/rating", self.rate_turn, methods=["POST"]),
             Route("/statements", self.change_statement, methods=["POST"]),
             Route("/statements/{statement}", self.change_statement, methods=["POST"]),
         ]
@@ -160,6 +163,16 @@ class Pages:
         self._store_of(request).delete_chat(request.path_params["chat"])
         return RedirectResponse("/", 303)
 
+    async def rename_chat(self, request: Request) -> Response:
+        chat, form = request.path_params["chat"], await read_form(request)
+        self._store_of(request).rename_chat(chat, form.get("title", ""))
+        return RedirectResponse(f"/chats/{chat}", 303)
+
+    async def rate_turn(self, request: Request) -> Response:
+        chat, turn, form = request.path_params["chat"], request.path_params["turn"], await read_form(request)
+        self._store_of(request).rate_turn(chat, turn, form.get("rating", ""))
+        return RedirectResponse(f"/chats/{chat}#asked-{turn}", 303)
+
     async def change_statement(self, request: Request) -> Response:
         """Add a statement, give one another text, or (`do=forget`) delete it; then back to where this was asked for."""
         form, store = await read_form(request), self._store_of(request)
@@ -216,6 +229,8 @@ class Pages:
         values = {
             "words": words,
             "chats": store.list_chats(words, CHATS_SHOWN),
+            "ratings": {} if chat is None or unkept else store.read_ratings(chat),
+            "starters": () if turns else suggest_questions(collection),
             "chat": chat,
             "turns": turns[:-1] if pending and pending.draft.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),
@@ -224,7 +239,7 @@ class Pages:
             "scope": turns[-1].scope if turns else assistant.initial_scope,
             "folders": folders[:MAX_FOLDERS],
             "incognito": self.incognito,
-            "suffixes": ",".join(READER_BY_SUFFIX) if self.uploads else "",
+            "suffixes": list_suffixes(self.uploads),
             "user": request.state.user,
             "statements": statements,
             "offers": find_self_disclosures(said[0], statements) if said and pending is None and not unkept else (),

@@ -63,7 +63,7 @@ class ServerRequest:
     users: Path | None = None  # a file of users, in place of the one token
     allowed_hosts: tuple[str, ...] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
-    allow_upload: bool = False  # of documents into the folder, through the page
+    allow_upload: bool = False  # of documents into the folder, through the page, by others than one person here
     open_browser: bool = False
 
 
@@ -84,7 +84,6 @@ def serve(request: ServerRequest) -> None:
         library = opened.enter_context(
             open_library(request.source, embedding.get, request.only, follow_links=request.follow_links)
         )
-        uploads = find_upload_folder(library.current.collection) if request.allow_upload else None
         store = open_store(incognito=request.incognito)
         llm = ModelToCome(answering) if is_server_address(request.model) else answering.get()
         assistant = Assistant(library.current, request.model, llm, library.scope)
@@ -92,6 +91,9 @@ def serve(request: ServerRequest) -> None:
         load_tokenizer()
         find_question_language("Welche Pflanzen wachsen gut in Töpfen?")  # loads the model as well
         is_shared = bool(request.public_url) or not is_loopback(request.host)
+        is_own = request.needs_token and not request.users and not is_shared and request.source.is_dir()
+        may_upload = request.allow_upload or (is_own and library.current.collection.is_folder)
+        uploads = find_upload_folder(library.current.collection) if may_upload else None
         destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
         pages = Pages(assistant, store, queue, destination, request.incognito, uploads)
         listens = to_url(request.host, listening)

@@ -45,9 +45,20 @@ function showLatest(spoken) {
   if (spoken) find("#spoken").textContent = find("[data-working]") ? "" : find("#latest .answer, #problem")?.textContent;
 }
 
+// An answer as plain text: what is shown, without the numbers of its sources.
+function copyAnswer(button) {
+  const answer = button.closest(".said").querySelector(".answer").cloneNode(true);
+  for (const cite of answer.querySelectorAll(".cite")) cite.remove();
+  const text = [...answer.childNodes].map((node) => node.textContent.replace(/\s+/g, " ").trim()).filter(Boolean).join("\n");
+  navigator.clipboard.writeText(text).then(() => {
+    button.textContent = "Copied";
+  });
+}
+
 document.addEventListener("click", (event) => {
   const cite = event.target.closest("a.cite");
   if (event.target.closest("#theme")) switchTheme();
+  else if (event.target.closest(".copy")) copyAnswer(event.target);
   else if (event.target.closest("#menu")) switchDrawer();
   else if (cite && document.getElementById(cite.hash.slice(1))) {
     event.preventDefault();
