@@ -61,7 +61,7 @@ def answer_turn(
 
     query = Query(utterance)
     if plan.parts.rewrite:
-        query = rewrite_query(conversation, llm, plan, given.human_rewrite, encode_turn)
+        query = replace(rewrite_query(conversation, llm, plan, given.human_rewrite, encode_turn), today=plan.today)
     statements = given.statements
     if statements is None:
         statements = select_statements(conversation, query, ptkb, llm, embed, plan)

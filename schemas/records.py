@@ -19,6 +19,7 @@ class Message:
 
     role: Literal["user", "assistant"]
     text: str
+    documents: tuple[str, ...] = ()  # that a reply is from, where that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +86,27 @@ class Query:
     previous_reply: str = ""  # the reply that the utterance follows
     earlier_utterances: tuple[str, ...] = ()  # the utterances before it
     encoded_text: str = ""  # the turn and its conversation, as the taught encoder read them; empty where it did not
+    previous_documents: tuple[str, ...] = ()  # that the reply is from
+    today: str = ""  # ISO 8601, the day on which a person asks; "" in a run
 
     def reply_lead(self, characters: int) -> str:
         """The beginning of the reply that the utterance follows, which says what it is about."""
         return self.previous_reply[:characters]
+
+    def goes_on(self, document: str) -> bool:
+        """Whether the reply that the utterance follows is from a document."""
+        return document in self.previous_documents
 
     @property
     def standalone(self) -> str:
         """The question as it stands alone: rewritten, or with what it refers to in brackets."""
         completed = f"{self.utterance} ({', '.join(self.context)})" if self.context else self.utterance
         return self.rewrite or completed
+
+
+def find_document(id: str) -> str:
+    """The document of a passage: what stands before the place in its id."""
+    return id.rpartition(":")[0] or id
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
@@ -130,8 +142,8 @@ class Passage:
 
     @property
     def document(self) -> str:
-        """Which document it is of: what stands before the place in its id."""
-        return self.id.rpartition(":")[0] or self.id
+        """Which document it is of."""
+        return find_document(self.id)
 
 
 UnitKind = Literal["sentence", "item", "row", "heading", "boilerplate"]
@@ -279,6 +291,7 @@ class Plan:
     min_probability: float = 0.3  # how likely the best statement must matter for any to be chosen
     tuning: Tuning = Tuning()
     response_tokens: int = 250  # of one response, at most, by both official counts
+    today: str = ""  # ISO 8601, the day on which a person asks; "" in a run
 
     @property
     def reading_depth(self) -> int:

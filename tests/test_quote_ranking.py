@@ -9,7 +9,7 @@ from indexes.ranking.vectors import Embedder
 from indexes.text.units import points_back
 from schemas.records import Passage, Query
 from schemas.tuning import AnswerTuning, Tuning
-from tests.conftest import needs_embedder
+from tests.conftest import needs_embedder, read_cases
 
 CHAT = Tuning(answer=AnswerTuning(brief_gap=0.15))
 
@@ -86,3 +86,16 @@ def test_a_question_in_another_language_prefers_sentences_in_it(minilm: Embedder
     (best, *_), _ = rank_quotes(quotes, english, (), minilm, Tuning(answer=AnswerTuning(foreign_penalty=0.2)))
     (same, *_), _ = rank_quotes(quotes, english, (), minilm, Tuning())
     assert best.score == same.score
+
+
+CASES = read_cases("two_values")
+
+
+@needs_embedder
+@pytest.mark.parametrize(("asked", "said"), [*CASES["computed"].items(), *((one, "") for one in CASES["not_computed"])])
+def test_two_values_are_read_computed_and_cited(minilm: Embedder, asked: str, said: str) -> None:
+    passages = [Passage(id, text) for id, text in CASES["passages"].items()]
+    answer = extract_answer(Query(asked, today=CASES["today"]), (), passages, minilm, LengthLimit(), CHAT)
+    assert answer.used
+    assert (answer.direct == said) if said else not any(sign in answer.direct for sign in ("−", " ago", "In "))
+    assert "−" not in extract_answer(Query(asked), (), passages, minilm, LengthLimit(), CHAT).direct, "not in a run"

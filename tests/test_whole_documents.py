@@ -8,20 +8,21 @@ from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.turn.clarification import choose_name, complete_utterance
 from indexes.documents.document_index import open_documents
+from indexes.ranking.vectors import Embedder
 from schemas.records import Message, Response
-from tests.conftest import no_progress, read_cases
+from tests.conftest import needs_embedder, no_progress, read_cases
 
 CASES = read_cases("whole_documents")
 FILES, NOTES = CASES["files"], CASES["notes"]
 
 
-def open_session(tmp_path: Path, files: dict[str, str]) -> Session:
+def open_session(tmp_path: Path, files: dict[str, str], embedder: Embedder | None = None) -> Session:
     folder = tmp_path / "docs"
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    index = open_documents(folder, tmp_path, None, no_progress).index
-    return Session(open_assistant(open_collection(str(folder), index, None), "none"), Store(None))
+    index = open_documents(folder, tmp_path, embedder, no_progress).index
+    return Session(open_assistant(open_collection(str(folder), index, embedder), "none"), Store(None))
 
 
 @pytest.fixture
@@ -102,3 +103,15 @@ def test_it_is_said_where_there_is_nothing_to_summarise(session: Session) -> Non
     assert said.startswith("I have no document that is called “the tax return” or speaks of all of that")
     for question in ("What are the main points of the tax return?", "Summarise it", "Summarise the mails"):
         assert "I have no document" not in ask(session, question).text
+
+
+def test_a_summary_has_as_many_sentences_as_are_asked_for(session: Session) -> None:
+    assert len(ask(session, "Summarise the lease in two sentences").sentences) == 2
+    assert len(ask(session, "What does the lease say?").sentences) > 2
+
+
+@needs_embedder
+def test_a_document_is_known_by_what_its_name_means(minilm: Embedder, tmp_path: Path) -> None:
+    session = open_session(tmp_path, FILES, minilm)
+    assert "410 EUR" in ask(session, "Summarise the rental contract").text
+    assert "no document" in ask(session, "Summarise the marriage certificate").text

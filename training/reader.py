@@ -30,7 +30,7 @@ from training.minilm import WIDTH, mask_of
 from training.reading import ReadingExample, Span, read_examples, split_sentences
 
 TOKENS = 224  # of question and passage
-QUESTION_TOKENS = 40
+QUESTION_TOKENS = 56  # its end is kept
 BATCH, BATCHES_SORTED = 16, 8  # texts at once; batches that are put together from texts of about one length
 HEAD_GAIN = 5.0  # the two numbers are learned so many times as fast as the layers
 MAX_ANSWER = 30  # tokens
@@ -101,7 +101,7 @@ def _targets(group: Group, end: int, width: int) -> list[int]:
 
 def make_item(example: ReadingExample, tokenizer: Any) -> Item | None:
     """An example as numbers; None where its answer is cut off."""
-    question = tokenizer(example.question, add_special_tokens=False)["input_ids"][:QUESTION_TOKENS]
+    question = tokenizer(example.question, add_special_tokens=False)["input_ids"][-QUESTION_TOKENS:]
     read = tokenizer(example.text, add_special_tokens=False, return_offsets_mapping=True)
     room = TOKENS - len(question) - 3
     passage, offsets = read["input_ids"][:room], [tuple(span) for span in read["offset_mapping"][:room]]

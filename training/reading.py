@@ -14,9 +14,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from agent.turn.reading import join_units
+from agent.turn.reading import compose_follow_up, join_units
 from indexes.documents.reading import parse_document
 from indexes.ranking.vectors import Embed, Vectors
+from indexes.text.analysis import load_stop_words
 
 OWN = Path(__file__).parent / "own_documents.jsonl"
 Span = tuple[int, int]  # characters of a text
@@ -28,6 +29,7 @@ RIVALS = 12  # passages that the one without an answer is chosen from: the one m
 TOGETHER = 0.5  # of the passages without an answer are read beside the one that has it
 OWN_HAVING = 2  # passages at most that have the answer
 OWN_RIVALS = 3  # passages of a folder, the most like the question, that are read beside those that have its answer
+FOLLOWING = 0.3  # of the questions over own documents follow another one
 OWN_WITHOUT = 0.25  # of the questions over own documents are asked of the rivals alone
 TITLED = 0.5  # of the passages begin with the title of their document
 QUESTIONS_EACH = 5  # of a sentence in QAMR, which has some 35
@@ -200,7 +202,7 @@ def _ask(folder: OwnFolder, order: random.Random, embed: Embed) -> Iterator[Toge
     meanings = embed(texts)
     for own, questions in zip(folder.texts, folder.questions, strict=True):
         for asked in questions:
-            example = ReadingExample("own", folder.document, asked["question"], "")
+            example = ReadingExample("own", folder.document, _compose_question(asked, questions, order), "")
             rivals = [replace(example, text=text) for text in _find_rivals(asked, texts, embed, meanings)]
             found = [(text, _find_all_own(asked, text)) for text in own]
             having = [replace(example, text=text, answers=answers) for text, answers in found if answers]
@@ -209,10 +211,38 @@ def _ask(folder: OwnFolder, order: random.Random, embed: Embed) -> Iterator[Toge
                 yield tuple(rivals)
 
 
+def _compose_question(asked: dict[str, Any], others: Sequence[dict[str, Any]], order: random.Random) -> str:
+    """A follow-up after the question that it follows; some of the others made to follow one of their document."""
+    question = asked["question"]
+    if asked.get("after"):
+        return order.choice((compose_follow_up(asked["after"][-1], question), asked["standalone"]))
+    if order.random() > FOLLOWING:
+        return str(question)
+    before = order.choice(others)["question"]
+    return compose_follow_up(before, point_back(question, before, order))
+
+
+def point_back(question: str, before: str, order: random.Random) -> str:
+    """A question with "it" for the longest phrase that it shares with the one before, where there is such."""
+    words, said = question.split(), f" {_plain(before)} "
+    runs = [(end - start, start) for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
+    for size, start in sorted(runs, reverse=True):
+        phrase = _plain(" ".join(words[start : start + size]))
+        if f" {phrase} " in said and not set(phrase.split()) <= load_stop_words():
+            rest = [*words[:start], order.choice(("it", "it", "that", "they", "")), *words[start + size :]]
+            return " ".join(word for word in rest if word)
+    return question
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[\w'-]+", text.lower()))
+
+
 def _find_rivals(asked: dict[str, Any], texts: Sequence[str], embed: Embed, meanings: Vectors) -> list[str]:
     """The passages most like a question, by meaning and by words, that do not have its answer."""
-    wanted = _words(asked["question"])
-    likeness = (meanings @ embed([asked["question"]])[0]).tolist()
+    question = asked.get("standalone", asked["question"])
+    wanted = _words(question)
+    likeness = (meanings @ embed([question])[0]).tolist()
     scores = [
         near + len(wanted & _words(text)) / max(1, len(wanted)) for near, text in zip(likeness, texts, strict=True)
     ]

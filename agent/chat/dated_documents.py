@@ -22,7 +22,7 @@ from indexes.documents.collection import Collection, has_all_words, name_documen
 from indexes.text.analysis import ENGLISH
 from indexes.text.dates import Period, find_period, to_period
 from indexes.text.sentences import split_sentences
-from schemas.records import Hit, Message, Passage, Query, Response, Sentence, Turn, TurnResult
+from schemas.records import Hit, Message, Passage, Query, Response, Sentence, Turn, TurnResult, find_document
 
 _KINDS = {  # how the names of their files end; all documents end in ""
     "mail message nachricht": (".eml", ".mbox", ".msg"),
@@ -50,7 +50,7 @@ class DatedItem:
     @property
     def path(self) -> str:
         """That of the file below the folder."""
-        return self.name.rpartition(":")[0] or self.name
+        return find_document(self.name)
 
     @property
     def is_message(self) -> bool:
@@ -139,7 +139,7 @@ def list_items(collection: Collection) -> list[DatedItem]:
     asked = collection.list_numbers()
     for number, id in zip(asked, collection.index.get_ids(asked), strict=True):
         message = _MESSAGE.fullmatch(id)
-        numbers.setdefault(message[1] if message else id.rpartition(":")[0] or id, []).append(number)
+        numbers.setdefault(message[1] if message else find_document(id), []).append(number)
     dates = collection.index.dates
     return [
         DatedItem(name, collection, tuple(held), next((dates[n] for n in held if n in dates), ""))

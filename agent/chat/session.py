@@ -98,11 +98,12 @@ class Assistant:
             def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
                 retriever = replace(searchable.retriever, rows=kept.rows)
                 searcher, documents = Searcher.over(retriever, PLAN, report_call), kept.open_documents()
+                plan = replace(PLAN, today=kept.today().isoformat())
                 tools = Tools(
                     self.llm,
                     searcher.search,
                     searcher.read,
-                    PLAN,
+                    plan,
                     self.current.embedder,
                     show=observer.show,
                     documents=documents,
@@ -215,10 +216,18 @@ def to_history(turns: Sequence[ChatTurn], *, whole: bool) -> tuple[Message, ...]
         if turn.kind == "question"
         for message in (
             Message("user", turn.answered.query.utterance),
-            Message("assistant", turn.answered.response.cited_text if whole else find_subject(turn.answered)),
+            Message("assistant", *_describe_reply(turn.answered, whole=whole)),
         )
         if message != Message("user", "")  # where a client of `/v1` lets the assistant speak first
     )
+
+
+def _describe_reply(answered: TurnResult, *, whole: bool) -> tuple[str, tuple[str, ...]]:
+    """What a reply says, and the documents that what was asked for is from."""
+    response, subject = answered.response, find_subject(answered)
+    ids = next((sentence.passage_ids for sentence in response.sentences if sentence.passage_ids), ()) if subject else ()
+    documents = dict.fromkeys(passage.document for passage in answered.passages if passage.id in ids)
+    return response.cited_text if whole else subject, tuple(documents)
 
 
 def find_subject(answered: TurnResult) -> str:

@@ -8,12 +8,14 @@ first. What a model sampled has no say here: the same question has the same answ
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.question_words import stem_words
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Quote, find_quotes, to_sentence, truncate_words
+from agent.turn.tables.two_values import compute_of_two
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ENGLISH
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
@@ -49,12 +51,22 @@ def extract_answer(
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
     wanted = _keep_near(ranked, tuning.answer, with_vectors=embedder is not None)
+    ask = partial(_ask, quotes, embedder, tuning)
+    if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
+        said, rests_on = computed
+        return Response(_cite(rests_on, passages, [], limit, tuning.answer), to_sentence(said))
     if second := split_parts(query.utterance):
         asked = replace(query, utterance=second[1], rewrite=f"{second[1]} ({second[0]})")
         wanted[1:1] = rank_quotes(quotes, asked, (), embedder, tuning)[0][:1]
     sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
     return Response(sentences, find_direct_answer(ranked[0], tuning.answer), nearby)
+
+
+def _ask(quotes: Sequence[Quote], embedder: Embedder | None, tuning: Tuning, question: str, before: str) -> Quote:
+    """The quote that answers a question best; one that follows another, after that."""
+    earlier = (before,) if before else ()
+    return rank_quotes(quotes, Query(question, context=earlier, earlier_utterances=earlier), (), embedder, tuning)[0][0]
 
 
 def find_direct_answer(best: Quote, tuning: AnswerTuning) -> str:

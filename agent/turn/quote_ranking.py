@@ -14,7 +14,7 @@ from dataclasses import replace
 from agent.turn.answerability import is_answerable, lead_and_utterance, nearest_cosine, score_surety
 from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote, Reading
-from agent.turn.reading import read_quotes
+from agent.turn.reading import compose_follow_up, read_quotes
 from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embedder, combine_vectors
 from indexes.text.analysis import ENGLISH
@@ -48,6 +48,7 @@ def rank_quotes(
             score=quote.score
             - rank_penalty * quote.rank
             - answer.doubt_penalty * quote.doubtful
+            + answer.same_document * query.goes_on(quote.document)
             - answer.foreign_penalty * (language not in ("", quote.language)),
         )
         for quote in judged
@@ -63,7 +64,7 @@ def judge_quotes(
     Where passages are read, only the best by reading and words are left: comparing meaning costs the most.
     """
     answer, is_foreign = tuning.answer, bool(_find_foreign_language(quotes, query.utterance))
-    readings = read_quotes(quotes, query.standalone, None if is_foreign else embedder.read)
+    readings = read_quotes(quotes, _phrase_question(query), None if is_foreign else embedder.read)
     judged = [
         replace(quote, reading=reading, score=words + answer.reading_weight * max(reading.margin, answer.least_margin))
         for quote, reading, words in zip(quotes, readings, _judge_words(quotes, query, answer), strict=True)
@@ -74,6 +75,12 @@ def judge_quotes(
     cosines, nearest = _compare_meaning(judged, query, embedder, tuning.query.lead_characters)
     surety = score_surety(nearest, judged, answer)
     return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
+
+
+def _phrase_question(query: Query) -> str:
+    """What the reader is asked: a follow-up that no model completed, after the question before, as it was taught."""
+    is_completed = query.rewrite or query.encoded_text or not (query.context and query.earlier_utterances)
+    return query.standalone if is_completed else compose_follow_up(query.earlier_utterances[-1], query.utterance)
 
 
 def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:

@@ -19,6 +19,11 @@ NEVER = -1e4
 UNREAD = -8.0  # the margin of what is beyond the reader, a passage in another language: that of another subject
 
 
+def compose_follow_up(before: str, utterance: str) -> str:
+    """A question after the one that it follows, as the reader was taught to read it."""
+    return f"{before} {utterance}"
+
+
 def read_quotes(quotes: Sequence[Quote], question: str, read: Read | None) -> list[Reading]:
     """One reading for each quote."""
     if read is None:

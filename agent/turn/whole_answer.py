@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from agent.turn.attribution import supporting_ids
 from agent.turn.clarification import ask_which
@@ -34,9 +35,12 @@ _SUMMARISE = (
 _ASKS = re.compile(
     rf"(?:please |can you |could you |would you )*(?:(?P<of_document>{_SUMMARISE})|outline"
     r"|what are the (?:main|key) (?:points|facts|messages) (?:of|in))\s+(?P<subject>.+?)(?: \((?P<chosen>[^()]+)\))?"
-    r"(?:,? (?:for me|please|briefly|in short|zusammen))*",
+    r"(?:,? (?:for me|please|briefly|in short|zusammen|in (?P<length>\w+|a few) (?:sentences?|points?|lines?)))*",
     re.IGNORECASE,
 )
+_SAYS = re.compile(r"^what do(?:es)? (.+?) (?:say|contain)$", re.IGNORECASE)
+_NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight")
+NEAR_NAME = 0.5  # the cosine from which a document's name may be what is meant: the "rental contract" is the lease
 _NO_SUBJECT = word_set(
     "the a an my our your this that these file document documents paper text letter pdf der die das den dem des mein "
     "meine"
@@ -55,11 +59,12 @@ def summarise(
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
     """The summary of the document that is asked for; None where none is, or it is not sure which."""
-    asked = _ASKS.fullmatch(" ".join(utterance.split()).rstrip(" ?!."))
+    asked = _ASKS.fullmatch(_SAYS.sub(r"outline \1", " ".join(utterance.split()).rstrip(" ?!.")))
     if asked is None or _POINTS_BACK.fullmatch(asked["subject"]):
         return None
     subject, chosen = asked["subject"], asked["chosen"]
     names = [chosen] if chosen in documents.names else find_documents(subject, documents, search)
+    names = names or find_by_meaning(subject, documents, embedder)
     if len(names) != 1:
         is_named = asked["of_document"] and stem_path(_keep_content_words(subject.casefold())) - _KINDS
         none = (
@@ -68,7 +73,9 @@ def summarise(
         said = WholeAnswer(Response((Sentence(none, ()),)), ()) if is_named else None
         return _ask_which(names, documents) if names else said
     passages = documents.read(names[0])
-    return _describe_table(names[0], passages) or _quote_central(passages, embedder, tuning)
+    return _describe_table(names[0], passages) or _quote_central(
+        passages, embedder, tuning, _read_length(asked["length"])
+    )
 
 
 def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
@@ -96,6 +103,22 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
     return [name for name, count in counts.items() if count == max(counts.values())]
 
 
+def find_by_meaning(subject: str, documents: WholeDocuments, embedder: Embedder | None) -> list[str]:
+    """The document whose name and title are nearest to what is meant; [] where none is near."""
+    if embedder is None or not documents.names:
+        return []
+    shown = [re.sub(r"[/._-]", " ", f"{PurePath(name).stem} {documents.read_title(name)}") for name in documents.names]
+    cosines = embedder.embed(shown) @ embedder.embed([subject])[0] / embedder.spread
+    best = int(cosines.argmax())
+    return [documents.names[best]] if cosines[best] >= NEAR_NAME else []
+
+
+def _read_length(asked: str | None) -> int | None:
+    """How many sentences are asked for; None where that is not said."""
+    said = (asked or "").lower()
+    return int(said) if said.isdecimal() else _NUMBERS.index(said) if said in _NUMBERS[1:] else None
+
+
 def _ask_which(names: Sequence[str], documents: WholeDocuments) -> WholeAnswer:
     """Which of several documents is meant, whose reply `complete_utterance` then understands."""
     shown = names[:MAX_ASKED]
@@ -121,12 +144,14 @@ def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | Non
     return WholeAnswer(Response(sentences), tuple(dict.fromkeys(row.passage for row in shown)))
 
 
-def _quote_central(passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning) -> WholeAnswer | None:
-    """The most telling sentences of a document, in their order."""
+def _quote_central(
+    passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning, most: int | None = None
+) -> WholeAnswer | None:
+    """The most telling sentences of a document, at most so many, in their order."""
     quotes = [quote for quote in find_quotes(passages, tuning) if len(quote.lead.split()) >= MIN_WORDS]
     if not quotes:
         return None
-    chosen = _choose(quotes, _score(quotes, embedder), tuning.max_redundancy)
+    chosen = _choose(quotes, _score(quotes, embedder), tuning.max_redundancy, most)
     texts = list(dict.fromkeys(text for quote in chosen for text in quote.texts))
     supported = [(text, supporting_ids(text, passages)) for text in leading_within_limit(texts, MAX_TOKENS)]
     sentences = tuple(Sentence(text, ids[:1]) for text, ids in supported if ids)
@@ -153,17 +178,17 @@ def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> list[float]:
     ]
 
 
-def _choose(quotes: Sequence[Quote], scores: Sequence[float], max_redundancy: float) -> list[Quote]:
-    """The best of each section, then what is left, as many as have room; in the order of the document."""
+def _choose(quotes: Sequence[Quote], scores: Sequence[float], max_redundancy: float, most: int | None) -> list[Quote]:
+    """The best of each section, then what is left, as many as have room; in order. Of a few, the best of all."""
     best_first = sorted(range(len(quotes)), key=lambda n: -scores[n])
     sizes = Counter(quote.heading for quote in quotes)
     leading = {quotes[n].heading: n for n in reversed(best_first)}  # the best of each section
     by_size = sorted(leading.values(), key=lambda n: -sizes[quotes[n].heading])
     chosen, words, stems = list[int](), 0, frozenset[str]()
-    for n in dict.fromkeys((*by_size, *best_first)):
+    for n in dict.fromkeys((*(by_size if most is None else ()), *best_first)):
         own = quotes[n].stems()
         is_new = len(own & stems) <= max_redundancy * max(1, len(own))
-        if is_new and words + quotes[n].length <= SUMMARY_WORDS:
+        if is_new and words + quotes[n].length <= SUMMARY_WORDS and len(chosen) != most:
             chosen, words, stems = [*chosen, n], words + quotes[n].length, stems | own
     return [quotes[n] for n in sorted(chosen)]
 

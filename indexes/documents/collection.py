@@ -14,7 +14,7 @@ from indexes.ranking.rankings import Rows
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.text.analysis import ENGLISH, extract_stems
 from schemas.errors import format_count, list_with_limit
-from schemas.records import Passage
+from schemas.records import Passage, find_document
 
 MAX_LISTED = 30  # documents named in one reply
 CHANGED, GONE = "the file has changed since", "the file is gone"
@@ -69,7 +69,7 @@ def group_by_document(index: Index, numbers: Sequence[int]) -> dict[str, list[st
     """The ids of passages, given by their places in the index, by the paths of their documents below the folder."""
     found: dict[str, list[str]] = {}
     for id in index.get_ids(numbers):
-        found.setdefault(id.rpartition(":")[0] or id, []).append(id)
+        found.setdefault(find_document(id), []).append(id)
     return found
 
 

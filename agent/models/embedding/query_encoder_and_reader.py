@@ -32,7 +32,7 @@ A, B = ".lora_a", ".lora_b"  # of a weight W, which becomes W + BA
 SCALE = ".scale"  # of a weight's changes as integers: one for each row
 WORDS = "words"  # what tells of a token's state how likely its word belongs to the question: 384 weights, a constant
 ENDS = "ends"  # (2, 385): what tells a beginning and an end by a token's state; the last column is a constant
-READ_TOKENS, QUESTION_TOKENS = 224, 40  # of the reader, as it was taught
+READ_TOKENS, QUESTION_TOKENS = 224, 56  # of the reader, as it was taught; of a question the end is kept
 OVERLAP = 40  # tokens that a window of a long passage shares with the one before
 _PIECE = re.compile(r"[^\W_]+|\S")  # a word or a sign: where the tokenizer begins anew
 _Piece = tuple[tuple[int, int], list[int]]  # its characters in the passage, and its tokens
@@ -85,7 +85,7 @@ def open_reader(weights: Path, weights_digest: str, threads: int) -> Read:
 def _read_passage(encoder: LlamaCppEncoder, ends: Numbers, question: str, passage: str) -> tuple[Readout, ...]:
     """What the reader makes of a passage, window by window; nothing of an empty one."""
     opening, *asked, closing = encoder.tokenize(question)
-    front = [opening, *asked[:QUESTION_TOKENS], closing]
+    front = [opening, *asked[-QUESTION_TOKENS:], closing]
     tokenize = partial(encoder.tokenize, with_ends=False)
     pieces = [(found.span(), tokenize(found.group())) for found in _PIECE.finditer(passage)]
 
