@@ -11,9 +11,9 @@ import pytest
 from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.turn.tables.answer import compute_over_tables
-from agent.turn.tables.table import list_tables
 from indexes.documents.collection import WholeDocuments
 from indexes.documents.document_index import open_documents
+from indexes.documents.tables.table import list_tables
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from tests.conftest import ROOT, needs_embedder

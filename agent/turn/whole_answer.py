@@ -10,10 +10,10 @@ from agent.turn.attribution import supporting_ids
 from agent.turn.clarification import ask_which
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
-from agent.turn.tables.table import find_tables
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.reply import is_writer, write_response
 from indexes.documents.collection import WholeDocuments, has_all_words, stem_path
+from indexes.documents.tables.table import find_tables
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit

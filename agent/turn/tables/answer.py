@@ -12,7 +12,6 @@ from decimal import Decimal
 
 from agent.turn.question_words import points_back
 from agent.turn.quotes import to_sentence
-from agent.turn.tables.cells import GROUP_OF, NO, ROLES, UNIT_OF, YES, Date, Number, read_numbers, split_words, stem_of
 from agent.turn.tables.meaning import Embed, choose_column, choose_table
 from agent.turn.tables.question import (
     IN_ALL,
@@ -28,8 +27,20 @@ from agent.turn.tables.question import (
     says_name,
     split_question,
 )
-from agent.turn.tables.table import Column, Row, Table, list_tables
 from indexes.documents.collection import WholeDocuments
+from indexes.documents.tables.cells import (
+    GROUP_OF,
+    NO,
+    ROLES,
+    UNIT_OF,
+    YES,
+    Date,
+    Number,
+    read_numbers,
+    split_words,
+    stem_of,
+)
+from indexes.documents.tables.table import Column, Row, Table, list_tables
 from indexes.words import match_any
 from schemas.records import Response, Sentence, WholeAnswer
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from agent.turn.tables.cells import split_words
-from agent.turn.tables.table import Column, Table
+from indexes.documents.tables.cells import split_words
+from indexes.documents.tables.table import Column, Table
 from indexes.ranking.vectors import Vectors
 
 Embed = Callable[[Sequence[str]], Vectors]

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from agent.turn.question_words import find_other
-from agent.turn.tables.cells import (
+from agent.turn.tables.meaning import Embed, find_meant
+from indexes.documents.tables.cells import (
     CURRENCIES,
     UNIT_WORDS,
     WORD,
@@ -23,8 +24,7 @@ from agent.turn.tables.cells import (
     split_words,
     stem_of,
 )
-from agent.turn.tables.meaning import Embed, find_meant
-from agent.turn.tables.table import Column, Table
+from indexes.documents.tables.table import Column, Table
 from indexes.text.analysis import ENGLISH, load_stop_words
 from indexes.words import list_tables, match_any, read_file
 

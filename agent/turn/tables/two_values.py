@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date
 
 from agent.turn.quotes import Quote
-from agent.turn.tables.cells import Number, read_numbers
+from indexes.documents.tables.cells import Number, read_numbers
 from indexes.text.dates import DATE, MONTH, MONTHS, to_iso
 from schemas.errors import format_count
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from agent.turn.tables.cells import (
+from indexes.documents.collection import WholeDocuments
+from indexes.documents.tables.cells import (
     CURRENCIES,
     NO,
     ROLES,
@@ -23,7 +24,6 @@ from agent.turn.tables.cells import (
     read_numbers,
     split_words,
 )
-from indexes.documents.collection import WholeDocuments
 from indexes.words import match_any
 from schemas.records import Passage
 

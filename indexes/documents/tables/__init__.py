@@ -1,0 +1,1 @@
+"""The tables of documents, with typed columns."""
