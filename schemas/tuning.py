@@ -86,6 +86,7 @@ class AnswerTuning:
     code_weight: float = 0.3  # of the share of the question's numbers and codes
     same_document: float = 0.0  # for the document that the reply before is from, where a question follows it up
     newest_weight: float = 0.2  # against a document that there is a later edition of
+    successor_weight: float = 0.0  # against one of a series, such as minutes, that has a later date
     shortlist: int = 20  # sentences whose meaning is compared, where passages are read
     reading_weight: float = 0.03  # of the reader's margin
     least_margin: float = -4.0  # below, one sentence is as far from an answer as another

@@ -11,7 +11,7 @@ from schemas.records import Passage, Query
 from schemas.tuning import AnswerTuning, Tuning
 from tests.conftest import needs_embedder, read_cases
 
-CHAT = Tuning(answer=AnswerTuning(brief_gap=0.15))
+CHAT = Tuning(answer=AnswerTuning(brief_gap=0.15, successor_weight=0.3))
 
 
 def first(embedder: Embedder, query: Query, *passages: Passage) -> str:
@@ -42,6 +42,21 @@ def test_a_label_points_to_nothing() -> None:
 def test_of_two_editions_the_later_one_answers(minilm: Embedder, asked: str, answer: str) -> None:
     old = Passage("prices-2022.html:3", "A kayak costs guests 9 EUR an hour.", "Prices 2022")
     new = Passage("prices-2025.html:3", "A kayak costs guests 14 EUR an hour.", "Prices 2025")
+    assert first(minilm, Query(asked), old, new) == answer
+
+
+@needs_embedder
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("When is the fete?", "The fete is on 11 May."),
+        ("When did they want the fete to be in March?", "The fete is on 4 May."),
+        ("What does tea cost?", "Tea costs 1.50."),
+    ],
+)
+def test_of_a_series_the_later_one_answers(minilm: Embedder, asked: str, answer: str) -> None:
+    old = Passage("minutes 2 March.md:1", "The fete is on 4 May. Tea costs 1.50.", date="2026-03-02")
+    new = Passage("minutes 6 April.md:1", "The fete is on 11 May.", date="2026-04-06")
     assert first(minilm, Query(asked), old, new) == answer
 
 

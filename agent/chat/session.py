@@ -39,6 +39,7 @@ BRIEF = Tuning(
         rank_penalty=0.03,
         code_weight=0.6,
         newest_weight=1.0,
+        successor_weight=0.3,
         foreign_penalty=0.2,
         nearby_sentences=3,
         own_language=True,

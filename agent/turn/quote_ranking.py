@@ -8,8 +8,9 @@ Without an embedding model words alone decide.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from agent.turn.answerability import is_answerable, lead_and_utterance, nearest_cosine, score_surety
 from agent.turn.question_words import find_codes, stem_words
@@ -19,11 +20,14 @@ from indexes.ranking.in_memory_bm25 import score_by_bm25
 from indexes.ranking.vectors import Embedder, combine_vectors
 from indexes.text.analysis import ENGLISH
 from indexes.text.compounds import COMPOUNDING, find_compounds
+from indexes.text.dates import MONTH
 from indexes.text.languages import find_question_language
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_TIME = re.compile(rf"\d+|{MONTH}|[^a-z]", re.IGNORECASE)  # of a name, what is left is the same for a series
+_NAMES_TIME = re.compile(rf"{YEAR.pattern}|\b{MONTH}\b", re.IGNORECASE)
 
 
 def rank_quotes(
@@ -103,24 +107,35 @@ def _compare_meaning(
 
 def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) -> list[float]:
     """What the words of each quote add to its cosine; less where its document has a later edition."""
-    outdated = _find_outdated(quotes, query.utterance)
+    ages = _judge_age(quotes, query.utterance, tuning)
     return [
-        tuning.overlap_weight * share + tuning.code_weight * code - tuning.newest_weight * (quote.document in outdated)
+        tuning.overlap_weight * share + tuning.code_weight * code - ages.get(quote.document, 0.0)
         for quote, share, code in zip(
             quotes, _share_question_words(quotes, query), _share_codes(quotes, query.utterance), strict=True
         )
     ]
 
 
-def _find_outdated(quotes: Sequence[Quote], utterance: str) -> set[str]:
-    """The documents with a later edition, whose name differs in the year alone; none where a year is asked for."""
-    if YEAR.search(utterance):
-        return set()
-    documents = {quote.document for quote in quotes if YEAR.search(quote.document)}
-    editions: dict[str, list[str]] = {}
-    for document in sorted(documents, key=YEAR.findall):
-        editions.setdefault(YEAR.sub("", document), []).append(document)
-    return {document for group in editions.values() for document in group[:-1]}
+def _judge_age(quotes: Sequence[Quote], utterance: str, tuning: AnswerTuning) -> dict[str, float]:
+    """What counts against a document that has a later edition, whose name differs in the year alone, or a successor.
+
+    That is one of a later date whose name differs in that, as minutes do. Nothing where a month or a year is asked for.
+    """
+    if _NAMES_TIME.search(utterance):
+        return {}
+    passages = {quote.passage for quote in quotes if quote.passage.date and "T" not in quote.passage.date}  # no mails
+    dates = {passage.document: passage.date for passage in passages}
+    found = dict.fromkeys(_find_older(dates, _TIME, dates.__getitem__), tuning.successor_weight)
+    years = [quote.document for quote in quotes if YEAR.search(quote.document)]
+    return found | dict.fromkeys(_find_older(years, YEAR, YEAR.findall), tuning.newest_weight)
+
+
+def _find_older(documents: Iterable[str], time: re.Pattern[str], find_order: Callable[[str], Any]) -> Iterator[str]:
+    """All but the last of those whose names are the same without what tells the time."""
+    groups: dict[str, list[str]] = {}
+    for document in sorted(set(documents), key=find_order):
+        groups.setdefault(time.sub("", document.casefold()), []).append(document)
+    return (document for group in groups.values() for document in group[:-1])
 
 
 def _share_codes(quotes: Sequence[Quote], utterance: str) -> list[float]:
