@@ -1,7 +1,7 @@
-"""Questions over three folders, written by somebody who had not seen the program: `python -m benchmarks.unseen`.
+"""Questions over five folders, written by others who had not seen the program: `python -m benchmarks.unseen`.
 
 Each question is asked as in a chat, after the turns before it, over its own folder. README.md says when an answer is
-right. The sealed half is graded in memory, and only totals are printed.
+right. The sealed half, and a second sealed set, are graded in memory, and only totals are printed.
 """
 
 import argparse
@@ -63,18 +63,18 @@ class Graded:
     found: bool  # whether all that a right answer says stands in one of the first passages
 
 
-def read_questions(*, sealed: bool) -> tuple[Question, ...]:
-    """The open half, or the sealed one."""
-    if sealed:
-        data = lzma.decompress((HERE / "sealed_questions.json.xz").read_bytes())
-    else:
+def read_questions(which: str = "open") -> tuple[Question, ...]:
+    """The open half, the "sealed" one, or the "second" set, sealed as well."""
+    if which == "open":
         data = (HERE / "open_questions.json").read_bytes()
+    else:
+        data = lzma.decompress((HERE / f"{which}_questions.json.xz").read_bytes())
     return msgspec.json.decode(data, type=Questions).questions
 
 
 def translate_questions() -> dict[str, tuple[Question, ...]]:
     """Fifty questions of the open half, in each language."""
-    questions = {question.id: question for question in read_questions(sealed=False)}
+    questions = {question.id: question for question in read_questions()}
     rows = [row.split("\t") for row in (HERE / "german_and_french.tsv").read_text(encoding="utf-8").splitlines()]
     return {
         language: tuple(
@@ -148,7 +148,12 @@ def _print_row(name: str, ones: Sequence[Graded]) -> None:
 def main() -> None:
     """Ask, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sealed", action="store_true", help="the sealed half: totals alone")
+    parser.add_argument(
+        "--sealed", dest="which", action="store_const", const="sealed", default="open", help="totals alone"
+    )
+    parser.add_argument(
+        "--second", dest="which", action="store_const", const="second", help="the second set: totals alone"
+    )
     parser.add_argument("--model", default="none", help="default: none")
     parser.add_argument("--embedder", default="minilm", help="default: minilm")
     parser.add_argument("--languages", action="store_true", help="fifty questions in three languages, instead")
@@ -159,8 +164,8 @@ def main() -> None:
         for language, questions in translate_questions().items():
             _print_row(language, list(ask_all(questions, given.model, given.embedder)))
         return
-    graded = list(ask_all(read_questions(sealed=given.sealed), given.model, given.embedder))
-    for one in graded if given.show and not given.sealed else ():
+    graded = list(ask_all(read_questions(given.which), given.model, given.embedder))
+    for one in graded if given.show and given.which == "open" else ():
         verdict = "first" if one.first else "right" if one.right else "denied" if one.denied else "WRONG"
         print(f"[{verdict}] {one.question.kind}: {one.question.ask}\n    {one.response.direct} | {one.response.text}")
     print_totals(graded)
