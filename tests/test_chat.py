@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64decode
 from functools import partial
 from pathlib import Path
 
@@ -72,6 +73,19 @@ def test_what_is_known_about_the_person(terminal: Terminal) -> None:
 
 def list_known(terminal: Terminal) -> list[str]:
     return [statement.text for statement in terminal.session.store.list_statements()]
+
+
+def test_the_last_answer_is_made_again_copied_and_rated(terminal: Terminal) -> None:
+    for line in ("/retry", "/copy", "/rate good"):
+        assert "there is no answer yet" in shown_after(terminal, line)
+    shown_after(terminal, QUESTION)
+    assert "not 'fine'" in shown_after(terminal, "/rate fine")
+    shown_after(terminal, "/rate bad")
+    assert terminal.session.store.read_ratings(1) == {1: "bad"}
+    assert f"searched for “{QUESTION}”, " in shown_after(terminal, "/retry")
+    assert (len(terminal.session.store.read_turns(1)), terminal.session.store.read_ratings(1)) == (1, {})
+    copied = shown_after(terminal, "/copy").partition("\x1b]52;c;")[2].partition("\a")[0]
+    assert b64decode(copied).decode() == terminal.session.turns[-1].answered.response.text
 
 
 def test_what_could_be_remembered_is_a_remark_and_kept_only_on_command(terminal: Terminal) -> None:

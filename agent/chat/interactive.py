@@ -2,6 +2,7 @@
 
 import os
 import sys
+from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from agent.chat.scope import EVERYWHERE
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, open_assistant
 from agent.chat.source import resolve_source
-from agent.chat.store import Store, open_store
+from agent.chat.store import RATINGS, Store, open_store
 from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
 from agent.terminal.output import to_one_line, to_plain_text
@@ -29,7 +30,8 @@ from schemas.records import Call, Response, TurnResult
 HELP = """\
 Ask, and go on asking. Commands:
   /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
-  /nearby            what came near the last answer
+  /nearby            what came near the last answer       /retry         the last question again
+  /copy              the last answer to the clipboard     /rate good     or bad: what you think of it
   /about-me          what I know about you                /about-me add I am vegetarian.
   /about-me remove N                                      /remember      keep what you said about yourself
   /new               start another conversation           /forget        delete this one
@@ -171,6 +173,32 @@ class Terminal:
         self.console.print(*pieces, sep="")
         if source.passage.url:
             self._say(source.passage.url, "dim")
+
+    def do_retry(self, _argument: str) -> None:
+        """Ask the last question again; the new answer takes the place of the old one."""
+        chat, turns = self._require_answer(), self.session.turns
+        self.session = Session.resume(self.session.assistant, self.session.store, chat, len(turns))
+        self.ask(turns[-1].utterance)
+
+    def do_copy(self, _argument: str) -> None:
+        """Hand the last answer to the terminal's clipboard (OSC 52)."""
+        self._require_answer()
+        response = self.session.turns[-1].answered.response
+        text = "\n".join(filter(None, (response.direct, response.text)))
+        self.console.file.write(f"\x1b]52;c;{b64encode(text.encode()).decode()}\a")
+        self._say("(copied, if your terminal lets programs do so)", "dim")
+
+    def do_rate(self, argument: str) -> None:
+        if argument not in RATINGS:
+            raise UsageError(f"an answer is good or bad, not {argument!r}", remedy="/rate good")
+        self.session.store.rate_turn(self._require_answer(), len(self.session.turns), argument)
+        self._say(f"(kept as {argument}, in exports too)", "dim")
+
+    def _require_answer(self) -> int:
+        """The conversation, which has an answer."""
+        if self.session.chat is None or not self.session.turns:
+            raise UsageError("there is no answer yet", remedy="Ask first.")
+        return self.session.chat
 
     def do_about_me(self, argument: str) -> None:
         store = self.session.store
