@@ -19,7 +19,6 @@ class Message:
 
     role: Literal["user", "assistant"]
     text: str
-    documents: tuple[str, ...] = ()  # that a reply is from, where that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +85,11 @@ class Query:
     previous_reply: str = ""  # the reply that the utterance follows
     earlier_utterances: tuple[str, ...] = ()  # the utterances before it
     encoded_text: str = ""  # the turn and its conversation, as the taught encoder read them; empty where it did not
-    previous_documents: tuple[str, ...] = ()  # that the reply is from
     today: str = ""  # ISO 8601, the day on which a person asks; "" in a run
 
     def reply_lead(self, characters: int) -> str:
         """The beginning of the reply that the utterance follows, which says what it is about."""
         return self.previous_reply[:characters]
-
-    def goes_on(self, document: str) -> bool:
-        """Whether the reply that the utterance follows is from a document."""
-        return document in self.previous_documents
 
     @property
     def standalone(self) -> str:

@@ -33,7 +33,6 @@ class RetrievalTuning:
     dense_hyde_weight: float = 0.5
     encoder_share: float = 0.4  # of the taught encoder's vector, beside what the texts mean one by one
     cosine_weight: float = 4.0  # beside BM25, whose best passage has 1
-    same_document: float = 0.0  # that a follow-up adds to passages of the document which the reply before is from
     first_stage_depth: int = 1000  # passages that BM25 finds at least where they are reranked
     rerank_depth: int = 100  # passages whose cosine is computed where the index has no vectors
 
@@ -84,7 +83,6 @@ class AnswerTuning:
     foreign_penalty: float = 0.0  # where a question in another language than English is not in the quote's
     max_redundancy: float = 0.6  # share of a sentence's words that an earlier one may already have said
     code_weight: float = 0.3  # of the share of the question's numbers and codes
-    same_document: float = 0.0  # for the document that the reply before is from, where a question follows it up
     newest_weight: float = 0.2  # against a document that there is a later edition of
     successor_weight: float = 0.0  # against one of a series, such as minutes, that has a later date
     shortlist: int = 20  # sentences whose meaning is compared, where passages are read

@@ -35,7 +35,8 @@ BRIEF = Tuning(
         other_document_gap=0.3,
         reading_weight=0.08,
         least_margin=-8.0,
-        answerable_reading=0.04,
+        answerable_cosine=0.15,
+        answerable_reading=0.06,
         rank_penalty=0.03,
         code_weight=0.6,
         newest_weight=1.0,
@@ -217,18 +218,10 @@ def to_history(turns: Sequence[ChatTurn], *, whole: bool) -> tuple[Message, ...]
         if turn.kind == "question"
         for message in (
             Message("user", turn.answered.query.utterance),
-            Message("assistant", *_describe_reply(turn.answered, whole=whole)),
+            Message("assistant", turn.answered.response.cited_text if whole else find_subject(turn.answered)),
         )
         if message != Message("user", "")  # where a client of `/v1` lets the assistant speak first
     )
-
-
-def _describe_reply(answered: TurnResult, *, whole: bool) -> tuple[str, tuple[str, ...]]:
-    """What a reply says, and the documents that what was asked for is from."""
-    response, subject = answered.response, find_subject(answered)
-    ids = next((sentence.passage_ids for sentence in response.sentences if sentence.passage_ids), ()) if subject else ()
-    documents = dict.fromkeys(passage.document for passage in answered.passages if passage.id in ids)
-    return response.cited_text if whole else subject, tuple(documents)
 
 
 def find_subject(answered: TurnResult) -> str:

@@ -55,12 +55,13 @@ def extract_answer(
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
         said, rests_on = computed
         return Response(_cite(rests_on, passages, [], limit, tuning.answer), to_sentence(said))
-    if second := split_parts(query.utterance):
-        asked = replace(query, utterance=second[1], rewrite=f"{second[1]} ({second[0]})")
-        wanted[1:1] = rank_quotes(quotes, asked, (), embedder, tuning)[0][:1]
+    if parts := split_parts(query.utterance):
+        asked = replace(query, utterance=parts[1], rewrite=f"{parts[1]} ({parts[0]})")
+        led = [ask(parts[0], "")] if query.standalone == query.utterance else ranked[:1]
+        wanted = [*led, *rank_quotes(quotes, asked, (), embedder, tuning)[0][:1], *wanted]
     sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
-    return Response(sentences, find_direct_answer(ranked[0], tuning.answer), nearby)
+    return Response(sentences, find_direct_answer(wanted[0], tuning.answer), nearby)
 
 
 def _ask(quotes: Sequence[Quote], embedder: Embedder | None, tuning: Tuning, question: str, before: str) -> Quote:

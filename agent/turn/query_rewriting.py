@@ -131,8 +131,7 @@ def rewrite_query(
     stands_alone = plan.tuning.query.needs_pointing and not leans_on_conversation(last.text)
     if not history or human_rewrite or stands_alone:  # a subject of its own: the conversation would only be noise
         return Query(last.text, human_rewrite, hypothetical_answers=hyde, earlier_utterances=earlier)
-    before = history[-1]
-    query = Query(last.text, "", (), hyde, before.text, earlier, previous_documents=before.documents)
+    query = Query(last.text, "", (), hyde, history[-1].text, earlier)
     if "rewrite" in plan.query and (llm.writes_answers or REWRITER in llm.adapters):
         query = replace(query, rewrite=write_question(conversation.messages, llm))
         if query.rewrite and (llm.writes_answers or plan.tuning.query.needs_pointing):  # it says all that is needed

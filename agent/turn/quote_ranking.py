@@ -52,7 +52,6 @@ def rank_quotes(
             score=quote.score
             - rank_penalty * quote.rank
             - answer.doubt_penalty * quote.doubtful
-            + answer.same_document * query.goes_on(quote.document)
             - answer.foreign_penalty * (language not in ("", quote.language)),
         )
         for quote in judged

@@ -14,11 +14,10 @@ from agent.models.protocol import Listener, ignore_call
 from agent.models.registry import open_embedder
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.hybrid import HybridRetriever, open_retriever
-from indexes.ranking.rankings import separate_scores
 from indexes.sharding.sharded_index import open_index
 from indexes.text.analysis import extract_stems
 from indexes.text.languages import WeightedText
-from schemas.records import Call, Hit, Passage, Plan, Query, find_document
+from schemas.records import Call, Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
 
 
@@ -111,7 +110,7 @@ class Searcher:
         hits = self._call_tool(query)
         if not hits and query.earlier_utterances:  # a mere "Thank you" is about what was asked before
             hits = self._call_tool(replace(query, context=query.earlier_utterances))
-        return prefer_document(hits, query, self.plan.tuning.retrieval.same_document)
+        return hits
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
         """The passages of hits, in their order."""
@@ -127,15 +126,6 @@ class Searcher:
         seconds = round(time.perf_counter() - started, 4)
         self.listen(Call("search", "search", query.standalone, f"{len(hits)} passages", seconds=seconds))
         return hits
-
-
-def prefer_document(hits: tuple[Hit, ...], query: Query, weight: float) -> tuple[Hit, ...]:
-    """The hits with those of the document that the reply before is from further up."""
-    if not (weight and query.previous_documents):
-        return hits
-    scored = [(hit.score + weight * query.goes_on(find_document(hit.id)), hit.id) for hit in hits]
-    scored.sort(key=lambda pair: -pair[0])
-    return separate_scores([id for _, id in scored], [score for score, _ in scored])
 
 
 def weigh_words(query: Query, tuning: Tuning) -> list[WeightedText]:

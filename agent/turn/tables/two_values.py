@@ -21,9 +21,9 @@ _FORMS = (  # what is asked, the kind of answer, and how the first of two things
     (
         r"how (?:much )?(?:cheaper|pricier|dearer|more expensive) (?:is|are|was|were) (.+?) than (.+)",
         "less",
-        "price of {}",
+        "what is the price of {}",
     ),
-    (r"what(?:['’]s| is| was) the difference in price between (.+?) and (.+)", "less", "price of {}"),
+    (r"what(?:['’]s| is| was) the difference in price between (.+?) and (.+)", "less", "what is the price of {}"),
     (r"how (?:much |many )?(?:more|less|fewer|higher|lower) (.+?) than (.+)", "less", "how much {}"),
     (r"how (?:much )?(?:longer|shorter) (.+?) than (.+)", "less", "how long {}"),
     (r"how (?:much )?(?:older|younger) (.+?) than (.+)", "less", "how old {}"),
@@ -32,6 +32,7 @@ _FORMS = (  # what is asked, the kind of answer, and how the first of two things
     (rf"{_SPAN} {_LEFT}(?:until|till|before) (.+)", "until", "when is {}"),
     (rf"{_SPAN} ago ((?:is|was|were|did|has|have) .+)", "ago", "when {}"),
 )
+LEAST_MARGIN = -3.0  # of the reader, from which an amount is taken: what is asked for is the value of one thing
 _AMOUNT = re.compile(r"[€£$] ?\d(?:[\d.,]*\d)?|\d(?:[\d.,]*\d)?(?: ?(?:%|[A-Za-z]{1,10}\b))?")
 _DAY = re.compile(rf"\b(?P<day>\d?\d)(?:st|nd|rd|th)? (?:of )?(?P<name>{MONTH})\b", re.IGNORECASE)
 
@@ -65,7 +66,7 @@ def _calculate(kind: str, quotes: tuple[Quote, ...]) -> str:
 
 def _read_amount(quote: Quote) -> Number | None:
     """The one amount that answers."""
-    found = _AMOUNT.findall(quote.reading.text) if quote.reading.margin >= 0 else []
+    found = _AMOUNT.findall(quote.reading.text) if quote.reading.margin >= LEAST_MARGIN else []
     return read_numbers(found)[0] if len(found) == 1 else None
 
 
