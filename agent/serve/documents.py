@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -137,8 +137,9 @@ class ListedFile:
 def describe_file(folder: Path, name: str) -> ListedFile:
     """A document below a folder, or the one document that is asked."""
     try:
-        state = (folder / name if folder.is_dir() else folder).stat()
-    except OSError:
+        below = os.fsdecode(unquote_to_bytes(os.fsencode(name)))
+        state = (folder / below if folder.is_dir() else folder).stat()
+    except (OSError, ValueError):
         return ListedFile(name)
     return ListedFile(name, datetime.fromtimestamp(state.st_mtime, UTC).isoformat(), state.st_size)
 

@@ -26,7 +26,7 @@ from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_TIME = re.compile(rf"\d+|{MONTH}|[^a-z]", re.IGNORECASE)  # of a name, what is left is the same for a series
+_TIME = re.compile(rf"\d+|{MONTH}|[\W_]", re.IGNORECASE)  # of a name, what is left is the same for a series
 _NAMES_TIME = re.compile(rf"{YEAR.pattern}|\b{MONTH}\b", re.IGNORECASE)
 
 
@@ -132,7 +132,7 @@ def _judge_age(quotes: Sequence[Quote], utterance: str, tuning: AnswerTuning) ->
 def _find_older(documents: Iterable[str], time: re.Pattern[str], find_order: Callable[[str], Any]) -> Iterator[str]:
     """All but the last of those whose names are the same without what tells the time."""
     groups: dict[str, list[str]] = {}
-    for document in sorted(set(documents), key=find_order):
+    for document in sorted(set(documents), key=lambda document: (find_order(document), document)):
         groups.setdefault(time.sub("", document.casefold()), []).append(document)
     return (document for group in groups.values() for document in group[:-1])
 

@@ -1,0 +1,78 @@
+"""Questions over six folders that the reader did not learn: `python -m benchmarks.written_folders [--every N]`.
+
+Written, like twelve that it learned, by others who had not seen the program, with follow-ups and questions without an
+answer (`training/held_out_documents.jsonl`). Each is asked as in a chat, after the turns before it. *first*: one of the
+marked answers stands in the first sentence; *right*: anywhere in the answer; *denied*: it is said that there is none.
+"""
+
+import argparse
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from agent.chat.session import Session, open_assistant, open_collection
+from agent.chat.store import Store
+from agent.models.registry import open_embedder
+from agent.turn.extractive_answer import says_not_found
+from indexes.documents.document_index import open_documents
+
+DOCUMENTS = Path(__file__).parent.parent / "training" / "held_out_documents.jsonl"
+COLUMNS = ("first", "right", "denied")
+Verdict = tuple[bool, bool, bool]  # by the columns
+
+
+def ask_all(folder: Sequence[dict[str, Any]], model: str, every: int) -> Iterator[tuple[str, Verdict]]:
+    """The kind of each question, and the verdict on its answer."""
+    embedder = open_embedder("minilm")
+    with tempfile.TemporaryDirectory() as home:
+        documents = Path(home) / "documents"
+        documents.mkdir()
+        for each in folder:
+            (documents / f"{each['title'].replace('/', ' ')[:80]}.md").write_text(each["text"], encoding="utf-8")
+        index = open_documents(documents, Path(home), embedder, lambda *_: nullcontext(lambda _done: None)).index
+        assistant = open_assistant(open_collection(str(documents), index, embedder), model)
+        for question in [asked for each in folder for asked in each["questions"]][every - 1 :: every]:
+            kind = "follow-up" if "after" in question else "alone" if question["answers"] else "unanswerable"
+            yield kind, _ask(Session(assistant, Store(None)), question)
+
+
+def _ask(session: Session, question: dict[str, Any]) -> Verdict:
+    for before in question.get("after", ()):
+        session.ask(before)
+    response = session.ask(question["question"]).response
+    denied = says_not_found(response) or not response.used
+    lead = _plain(" ".join([response.direct, *(sentence.text for sentence in response.sentences[:1])]))
+    whole = _plain(f"{response.direct} {response.text}")
+    answers = [_plain(answer).rstrip(".;, ") for answer in question["answers"]]
+    is_first, is_right = (any(answer in text for answer in answers) and not denied for text in (lead, whole))
+    return is_first, is_right, denied
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def main() -> None:
+    """Ask, and print a row for each kind."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="none", help="default: none")
+    parser.add_argument("--every", type=int, default=1, help="only each so many-th question")
+    given = parser.parse_args()
+    folders, verdicts = defaultdict[str, list[dict[str, Any]]](list), defaultdict[str, list[Verdict]](list)
+    for line in DOCUMENTS.read_text(encoding="utf-8").splitlines():
+        folders[json.loads(line)["folder"]].append(json.loads(line))
+    for folder in folders.values():
+        for kind, verdict in ask_all(folder, given.model, given.every):
+            verdicts[kind].append(verdict)
+    print(f"{'':14}{'n':>5}" + "".join(f"{column:>8}" for column in COLUMNS))
+    for kind, found in sorted(verdicts.items()):
+        print(f"{kind:14}{len(found):5}" + "".join(f"{mean(column):8.3f}" for column in zip(*found, strict=True)))
+
+
+if __name__ == "__main__":
+    main()
