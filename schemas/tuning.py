@@ -93,6 +93,7 @@ class AnswerTuning:
     direct_lead: float = 3.0  # that they have at least before any others of the passage
     answerable_cosine: float = 0.27  # of the nearest sentence; below, the passages are taken to have no answer
     answerable_reading: float = 0.015  # what the best margin adds to that cosine
+    answerable_offset: float = 0.0  # what is added to the margin before
     own_language: bool = False  # whether what is said about the answer is in the language of the question
     fallback_sentences: int = 2  # quoted then
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from agent.turn.question_words import stem_words
-from agent.turn.quotes import Quote
+from agent.turn.quotes import Quote, Reading
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import load_stop_words, separate_pairs
 from indexes.text.compounds import COMPOUNDING, MIN_PIECE, has_part_in_common, is_made_of
@@ -33,7 +33,8 @@ def is_answerable(
 
 def score_surety(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:
     """How surely any quote answers, by the nearest cosine and by the best margin: the higher, the surer."""
-    return nearest + tuning.answerable_reading * max(quote.reading.margin for quote in quotes)
+    offset = tuning.answerable_offset if any(quote.reading != Reading() for quote in quotes) else 0.0
+    return nearest + tuning.answerable_reading * (offset + max(quote.reading.margin for quote in quotes))
 
 
 def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
