@@ -251,7 +251,7 @@ def test_sources_near_and_beside_and_a_statement_that_counts(
         page.until(lambda: "two cats" in page.text("#about"))
         page.click(".new")
         page.ask(SHADE)
-        page.ask("Which of them are safe for my cats?")
+        page.ask("And which plants are non-toxic to cats?")
         assert "two cats" in page.text("#latest .how")
         page.click("#latest .cite")
         folder = ROOT / "docs" if os.environ.get("CONVAGENT_SCREENSHOTS") == "1" else tmp_path
