@@ -5,14 +5,11 @@ message is that of its header; of a document the one in its name or title, else 
 are in order by UTC; which day one is of goes by the local time zone.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 import numpy as np
 
@@ -33,7 +30,7 @@ _KINDS = {  # how the names of their files end; all documents end in ""
     "picture photo": (".png", ".jpg", ".jpeg", ".tif", ".tiff"),
     "document file dokument datei": ("",),
 }
-_ENDINGS = {word: endings for words, endings in _KINDS.items() for word in words.split()}
+ENDINGS = {word: endings for words, endings in _KINDS.items() for word in words.split()}
 _MESSAGE = re.compile(r"(.*\.mbox:message\d+)(?:\.\d+)?", re.IGNORECASE)
 _SENDER = re.compile(r"\((?:.*?, )?from (?P<sender>[^()]*)\)")  # in the title of a message
 
@@ -67,10 +64,8 @@ class DatedItem:
         """When a message was sent, or else the file last changed; None where it is gone."""
         if self.is_message:
             return datetime.fromisoformat(self.written)
-        source = Path(self.collection.source)
-        below = os.fsdecode(unquote_to_bytes(os.fsencode(self.path)))
         try:
-            status = ((source if source.is_dir() else source.parent) / below).stat()
+            status = self.collection.locate(self.path).stat()
         except (OSError, ValueError):
             return None
         return datetime.fromtimestamp(status.st_mtime, UTC)
@@ -113,16 +108,16 @@ class Wanted:
 
     @property
     def kind(self) -> str:
-        return next((word for word in _ENDINGS if word in self.noun.casefold()), "document")
+        return next((word for word in ENDINGS if word in self.noun.casefold()), "document")
 
     @property
     def is_of_all(self) -> bool:
         """Whether any document will do."""
-        return "" in _ENDINGS[self.kind] and not (self.sender or self.subject or self.period or self.order)
+        return "" in ENDINGS[self.kind] and not (self.sender or self.subject or self.period or self.order)
 
     def fits(self, item: DatedItem) -> bool:
         """Whether an item is asked for. What is quickly seen is looked at first."""
-        is_of_kind = item.path.casefold().endswith(_ENDINGS[self.kind]) or has_all_words(item.path, self.kind, ENGLISH)
+        is_of_kind = item.path.casefold().endswith(ENDINGS[self.kind]) or has_all_words(item.path, self.kind, ENGLISH)
         if not is_of_kind or (self.period and item.period not in self.period):
             return False
         if self.sender:
@@ -175,7 +170,7 @@ def keep_to_items(items: Iterable[DatedItem], collection: Collection) -> Collect
 
 # How documents are named. Of a phrase the whole is matched, in a question what stands beside the rest.
 
-_NOUN = rf"(?P<noun>(?:e-?)?(?:{'|'.join(_ENDINGS)})(?:en|[sen])?)"
+_NOUN = rf"(?P<noun>(?:e-?)?(?:{'|'.join(ENDINGS)})(?:en|[sen])?)"
 _LAST = r"(?:last|letzte[nrms]?)(?= (?:e-?)?(?:mail|message|nachricht))"
 _OLD = re.compile(r"oldest|earliest|älteste[nrms]?", re.IGNORECASE)
 _NEW = r"latest|newest|most recent"

@@ -6,9 +6,8 @@ thank-you does less harm than to reply "You are welcome" to a question. `tests/c
 
 import re
 import unicodedata
-from pathlib import PurePath
 
-from agent.chat.dated_documents import describe_listing, find_listing
+from agent.chat.dated_documents import ENDINGS, describe_listing, find_listing
 from agent.chat.scope import change_scope, find_scope_request, keep_to_scope
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.interface_sentences import SENTENCES, choose_talk
@@ -18,7 +17,6 @@ from indexes.words import match_any
 from schemas.records import Query, Response, Sentence, Turn, TurnResult
 
 MAX_CHARACTERS = 120  # of an utterance that may be small talk
-MAIL = frozenset((".eml", ".mbox"))
 MAX_WORDS = 8  # of a title in a question to begin with
 HELP = (
     "Ask a question, and go on asking: I follow what was said.",
@@ -84,7 +82,7 @@ def suggest_questions(collection: Collection) -> tuple[str, ...]:
     documents = collection.open_documents()
     if documents is None:
         return ()
-    kind = "mail" if any(PurePath(name).suffix in MAIL for name in documents.names) else "document"
+    kind = "mail" if any(name.casefold().endswith(ENDINGS["mail"]) for name in documents.names) else "document"
     titles = (documents.read_title(name) for name in documents.names)
     told = next((f"Summarise {title}" for title in titles if 0 < len(title.split()) <= MAX_WORDS), None)
     asked = ("Which documents do you have?", f"What is the latest {kind} about?", told)

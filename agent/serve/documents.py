@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -60,7 +60,7 @@ class DocumentPages:
             "assistant": self.assistant,
             "words": words,
             "total": len(names),
-            "files": [describe_file(Path(collection.source), name) for name in found[:FILES_SHOWN]],
+            "files": [describe_file(collection, name) for name in found[:FILES_SHOWN]],
             "more": len(found[FILES_SHOWN:]),
             "suffixes": list_suffixes(self.uploads),
         }
@@ -134,11 +134,9 @@ class ListedFile:
     size: int = 0  # bytes
 
 
-def describe_file(folder: Path, name: str) -> ListedFile:
-    """A document below a folder, or the one document that is asked."""
+def describe_file(collection: Collection, name: str) -> ListedFile:
     try:
-        below = os.fsdecode(unquote_to_bytes(os.fsencode(name)))
-        state = (folder / below if folder.is_dir() else folder).stat()
+        state = collection.locate(name).stat()
     except (OSError, ValueError):
         return ListedFile(name)
     return ListedFile(name, datetime.fromtimestamp(state.st_mtime, UTC).isoformat(), state.st_size)

@@ -230,7 +230,7 @@ class Pages:
             "words": words,
             "chats": store.list_chats(words, CHATS_SHOWN),
             "ratings": {} if chat is None or unkept else store.read_ratings(chat),
-            "starters": () if turns else suggest_questions(collection),
+            "starters": () if turns or pending else suggest_questions(collection),
             "chat": chat,
             "turns": turns[:-1] if pending and pending.draft.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),

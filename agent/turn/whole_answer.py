@@ -21,7 +21,7 @@ from schemas.records import Hit, Passage, Plan, Query, Response, Sentence, Whole
 from schemas.tuning import AnswerTuning
 
 SUMMARY_WORDS = 120  # at most; more than of another answer
-MAX_EMBEDDED = 300  # sentences of a document; those of a longer one are compared by their words
+MAX_EMBEDDED = 300  # sentences of a document, or names; those of a longer one are compared by their words
 MIN_WORDS = 5  # of a sentence that may stand in a summary
 SHORT_WORDS = 8  # a shorter one seldom says much alone
 SHORT, DOUBTFUL, FIGURE = -0.15, -0.1, 0.1  # what is added to the score of such a sentence, and of one with a number
@@ -59,11 +59,13 @@ def summarise(
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
     """The summary of the document that is asked for; None where none is, or it is not sure which."""
-    asked = _ASKS.fullmatch(_SAYS.sub(r"outline \1", " ".join(utterance.split()).rstrip(" ?!.")))
+    text = " ".join(utterance.split()).rstrip(" ?!.")
+    asked = _ASKS.fullmatch(_SAYS.sub(r"outline \1", text))
     if asked is None or _POINTS_BACK.fullmatch(asked["subject"]):
         return None
     subject, chosen = asked["subject"], asked["chosen"]
-    names = [chosen] if chosen in documents.names else find_documents(subject, documents, search)
+    by_contents = (lambda _query: ()) if _SAYS.search(text) else search  # "what does the sign say" names no document
+    names = [chosen] if chosen in documents.names else find_documents(subject, documents, by_contents)
     names = names or find_by_meaning(subject, documents, embedder)
     if len(names) != 1:
         is_named = asked["of_document"] and stem_path(_keep_content_words(subject.casefold())) - _KINDS
@@ -105,7 +107,7 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
 
 def find_by_meaning(subject: str, documents: WholeDocuments, embedder: Embedder | None) -> list[str]:
     """The document whose name and title are nearest to what is meant; [] where none is near."""
-    if embedder is None or not documents.names:
+    if embedder is None or not 0 < len(documents.names) <= MAX_EMBEDDED:
         return []
     shown = [re.sub(r"[/._-]", " ", f"{PurePath(name).stem} {documents.read_title(name)}") for name in documents.names]
     cosines = embedder.embed(shown) @ embedder.embed([subject])[0] / embedder.spread

@@ -1,12 +1,13 @@
 """What a conversation asks: a folder's documents, each of which can be read whole, or an index."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
 from indexes.passage_index import Index
@@ -111,6 +112,11 @@ class Collection:
     def open_documents(self) -> WholeDocuments | None:
         """What reads documents whole; None of no folder."""
         return WholeDocuments(self.index, self.list_numbers()) if self.is_folder and not self.is_empty else None
+
+    def locate(self, name: str) -> Path:
+        """The file of a document, by its path below the folder, as ids write it; or the one document that is asked."""
+        source = Path(self.source)
+        return (source if source.is_dir() else source.parent) / os.fsdecode(unquote_to_bytes(os.fsencode(name)))
 
     def has_file(self, passage: Passage) -> bool:
         """Whether a cited passage is of a file of this folder, which may be gone."""
