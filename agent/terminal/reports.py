@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent.evaluation.scores import Scores
-    from agent.models.catalogue import ModelEntry
+    from agent.models.catalogue import ModelEntry, RecommendedModel
     from agent.runs.answer_topics import RunReport
     from agent.runs.validation import Verdict
     from agent.tasks.touche.run import ToucheReport, ToucheTask
@@ -120,18 +120,23 @@ def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) ->
     log.info("%s: %d topics, %d lines", output / RUN_FILE, len(ranked.hits), sum(map(len, ranked.hits.values())))
 
 
-def show_models(models: "Sequence[ModelEntry]", *, as_json: bool) -> None:
-    """A row a model: its name, what it is for, its size, and how to install it where it is missing."""
+def show_models(models: "Sequence[ModelEntry]", others: "Sequence[RecommendedModel]", *, as_json: bool) -> None:
+    """A row a model: its name, what it is for, its size, and how to install it where it is missing; then others."""
     if as_json:
-        print_json(models)
+        print_json((*models, *others))
         return
     from rich.markup import escape
+    from rich.table import Column
 
     rows = []
     for model in models:
         missing = escape(model.remedy and f"not installed: {model.remedy}")
         rows.append((model.name, model.kind, f"{model.bytes / 1e6:.0f} MB" if model.bytes else "-", missing))
     print_table(("name", "for", "size", ""), rows)
+    if others:
+        typer.echo("\nTo be had: convagent model pull NAME. They write answers, where those here quote.\n")
+        columns = (Column("name", overflow="fold", min_width=43), "size", "memory", "an answer", "licence")
+        print_table(columns, (model.describe() for model in others))
 
 
 def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: bool) -> None:

@@ -25,10 +25,15 @@ from schemas.errors import ConvagentError, InvalidInputError
 from schemas.secrets import hide_keys, hide_secrets
 
 SETTINGS_FILE = "convagent.toml"
+CONVERSING = ("chat", "ask", "serve", "mcp", "doctor")  # the commands that `convagent model use` is for
 log = logging.getLogger("convagent")
 WITH_TRACEBACKS = logging.DEBUG - 1  # a level
 _COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
 NO_MEMORY = "there is not enough memory\n  Close other programs, or take a smaller model (--model none needs none)."
+TO_GO_ON = {  # by the command that was interrupted
+    "answer": ": what was answered is kept, and the same command with --resume goes on",
+    "model": ": what came is kept, and the same command goes on",
+}
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
@@ -85,6 +90,17 @@ def read_settings_file() -> dict[str, Any]:
         raise InvalidInputError("is nested too deeply", where=SETTINGS_FILE) from error
 
 
+def read_defaults() -> dict[str, Any]:
+    """The defaults of each command: of `convagent.toml`, and for conversations the models that were chosen for them.
+
+    A run does not heed these: what it is made by stands in its command. Raises `InvalidInputError` for damaged files.
+    """
+    from agent.models.catalogue import read_choice
+
+    chosen, tables = read_choice(), read_settings_file()
+    return tables | {command: chosen | tables.get(command, {}) for command in CONVERSING if chosen}
+
+
 class ErrorReportingGroup(TyperGroup):
     """Turns our errors into a message and an exit code, in this one place for all commands."""
 
@@ -107,8 +123,7 @@ class ErrorReportingGroup(TyperGroup):
         except ConvagentError as error:
             raise _report(str(error), error.exit_code) from error
         except (KeyboardInterrupt, _TerminatedError) as error:
-            is_answering = ctx.invoked_subcommand == "answer"
-            advice = ": what was answered is kept, and the same command with --resume goes on" if is_answering else ""
+            advice = TO_GO_ON.get(ctx.invoked_subcommand, "")
             how, code = ("terminated", TERMINATED) if isinstance(error, SystemExit) else ("interrupted", INTERRUPTED)
             typer.echo(f"\nconvagent: {how}{advice}", err=True)
             raise typer.Exit(code) from error
