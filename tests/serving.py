@@ -94,13 +94,13 @@ def serving(index: Path, data: Path, *arguments: str, files: int | None = None) 
 
 @contextmanager
 def serving_source(
-    option: str, source: Path, data: Path, *arguments: str, files: int | None = None
+    option: str, source: Path, data: Path, *arguments: str, files: int | None = None, **settings: str
 ) -> Iterator[Server]:
-    """A server over what `--index` or `--docs` names."""
+    """A server over what `--index` or `--docs` names, with further settings in its environment."""
     called = command(option, source, "--port", "0", *arguments)
     if files:
         called = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *called]
-    with subprocess.Popen(called, env=environment(data), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(called, env=environment(data) | settings, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         said = ""
         while not (

@@ -1,5 +1,6 @@
 """What the page does with a folder of documents: the whole document behind a source, files left out, and the like."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,12 +11,14 @@ import httpx
 import pytest
 
 from agent.chat.store import ChatTurn, Store
+from agent.models.bundled import find_bundled_gguf
 from agent.serve.users import add_user
 from schemas.errors import MissingError
 from tests import within
-from tests.conftest import EXAMPLES
+from tests.conftest import EXAMPLES, needs_model
 from tests.serving import NO_MODELS, Server, ask, serving_source
 from tests.stand_in import WORKING, StandIn, standing_in
+from tests.test_hub import downloads, serving_hub
 from tests.test_serve_users import many_sources
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed (extra dev)")
@@ -267,6 +270,41 @@ def test_questions_to_begin_with_ratings_titles_and_all_documents(
     page.click("#files-list a")
     page.until(lambda: page.text("h1") == "house/kettle-manual.pdf")
     assert browser.get_log("browser") == []
+
+
+@needs_browser
+@needs_model
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_a_larger_model_is_fetched_stopped_fetched_on_and_answers(
+    browser: Any, folder: Path, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    """The hub has the bundled model under the name of a larger one."""
+    name = "Qwen/Qwen2.5-1.5B-Instruct-GGUF"
+    with (
+        serving_hub(name, find_bundled_gguf(), seconds=0.03) as hub,
+        serving_source("--docs", folder, tmp_path, *NO_MODELS, HF_HOME=str(tmp_path / "hf"), **hub) as server,
+    ):
+        page = Page(browser, server.address)
+        page.enter(server)
+        page.size(*size)
+        if size == PHONE:
+            page.click("#menu")
+        press(page, "a[href='/models']")
+        page.until(lambda: page.all(".models"))
+        press(page, f".models [value='hf:{name}'] ~ button")
+        page.until(lambda: any(f" {share} %" in page.text(".fetch") for share in range(2, 9)))  # of what it should be
+        assert not page.scrolls_sideways()
+        press(page, ".fetch button")
+        page.until(lambda: not page.all(".fetch"))
+        press(page, f".models [value='hf:{name}'] ~ button")
+        page.until(lambda: f"hf:{name} finds what answers" in page.text("h1 + p"))
+        assert [len(range_) > 0 for range_ in downloads()] == [False, True]
+        browser.get(server.address)
+        page.ask(GUARANTEE)
+        assert "thirty-six" in page.text("#latest .answer")
+        page.click(".source summary")
+        assert f"Model: hf:{name}" in page.text(".source .card")
+        assert json.loads((tmp_path / "chosen-models.json").read_text()) == {"model": f"hf:{name}"}
 
 
 # Adding documents

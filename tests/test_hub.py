@@ -3,8 +3,10 @@
 import errno
 import json
 import threading
+import time
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -26,9 +28,11 @@ FILE = "mini-F16.gguf"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """One repository, us/mini, with one file."""
+    """One repository with one file, which comes a megabyte at a time."""
 
+    repo: str
     gguf: Path
+    seconds: float  # for a megabyte
     etag: str
     asked: list[str]
 
@@ -40,13 +44,13 @@ class Hub(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         type(self).asked.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
-        if self.path.startswith("/api/models/us/mini/tree/main"):
+        if self.path.startswith(f"/api/models/{self.repo}/tree/main"):
             listing = [{"type": "file", "path": FILE, "size": self.gguf.stat().st_size, "oid": "0" * 40}]
             return self._send(json.dumps(listing).encode(), "application/json", body=body)
-        if self.path == f"/us/mini/resolve/main/{FILE}":
+        if self.path == f"/{self.repo}/resolve/main/{FILE}":
             return self._send(self.gguf.read_bytes(), "application/octet-stream", body=body)
         self.send_response(404)
-        self.send_header("X-Error-Code", "EntryNotFound" if "/us/mini/" in self.path else "RepoNotFound")
+        self.send_header("X-Error-Code", "EntryNotFound" if f"/{self.repo}/" in self.path else "RepoNotFound")
         self.send_header("Content-Length", "0")
         return self.end_headers()
 
@@ -59,37 +63,45 @@ class Hub(BaseHTTPRequestHandler):
         self.send_header("ETag", f'"{self.etag}"')
         self.send_header("X-Repo-Commit", "b" * 40)
         self.end_headers()
-        if body:
-            self.wfile.write(data[start:])
+        with suppress(ConnectionError):  # of one who stops
+            for at in range(start, len(data) if body else start, 1 << 20):
+                self.wfile.write(data[at : min(at + (1 << 20), len(data))])
+                time.sleep(self.seconds)
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""
 
 
-@pytest.fixture
-def hub() -> Iterator[str]:
-    Hub.gguf, Hub.asked = convert_to_gguf(find_weights(), QUERY_ENCODER_BASE), []
-    Hub.etag = hash_file(Hub.gguf)
+@contextmanager
+def serving_hub(repo: str, gguf: Path, seconds: float = 0) -> Iterator[dict[str, str]]:
+    """The settings of somebody whose hub is the stand-in, but for places."""
+    Hub.repo, Hub.gguf, Hub.asked, Hub.etag, Hub.seconds = repo, gguf, [], hash_file(gguf), seconds
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield {
+            "HF_ENDPOINT": f"http://127.0.0.1:{server.server_address[1]}",
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_OFFLINE": "0",
+        }
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @pytest.fixture
-def home(hub: str, tmp_path: Path) -> dict[str, str]:
-    """The settings of somebody whose hub is the stand-in."""
-    own = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1", "CONVAGENT_CACHE": str(tmp_path / "cache")}
-    own["CONVAGENT_DATA"] = str(tmp_path / "data")
-    return own | {"HF_ENDPOINT": hub}
+def home(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The settings of somebody whose hub has one embedding model."""
+    places = {"HF_HOME": "hf", "CONVAGENT_CACHE": "cache", "CONVAGENT_DATA": "data"}
+    with serving_hub("us/mini", convert_to_gguf(find_weights(), QUERY_ENCODER_BASE)) as settings:
+        yield settings | {name: str(tmp_path / place) for name, place in places.items()}
 
 
 def downloads() -> list[str]:
     """The ranges of the file that were asked for, in order."""
-    start = f"GET /us/mini/resolve/main/{FILE}"
+    start = f"GET /{Hub.repo}/resolve/main/{FILE}"
     return [asked.removeprefix(start).strip() for asked in Hub.asked if asked.startswith(start)]
 
 
@@ -120,7 +132,7 @@ def test_a_model_is_pulled_listed_found_and_used_offline(
     assert rows[f"hf:us/mini/{FILE}"] == mini
     assert list(rows)[:2] == ["smollm2", "minilm"]
     search = ("search", example_index.directory, "musical instrument of brass", "-k", "1", "--embedder", "hf:us/mini")
-    assert convagent(*search, cwd=tmp_path, HF_HUB_OFFLINE="1", **home).returncode == 0
+    assert convagent(*search, cwd=tmp_path, **home | {"HF_HUB_OFFLINE": "1"}).returncode == 0
     assert len(Hub.asked) == asked  # none of them asks the hub
     assert downloads() == ["bytes=1000-"]
     for name, code, remedy in [

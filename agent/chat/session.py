@@ -50,9 +50,9 @@ PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BR
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assistant:
-    """What answers, for any number of conversations, one at a time."""
+    """What answers, for any number of conversations, one at a time. Its model can be changed between two answers."""
 
     current: CurrentCollection
     model: str
@@ -69,6 +69,11 @@ class Assistant:
     def source(self) -> str:
         """The index or folder of the passages, as it was named."""
         return self.collection.source
+
+    def use_model(self, name: str, llm: LanguageModel) -> None:
+        """Answer with another model from the next question on."""
+        with self.lock:
+            self.model, self.llm = name, llm
 
     def respond(
         self,

@@ -118,6 +118,14 @@ def _download(repo: str, file: str) -> Path:
     return path
 
 
+def count_received(name: str) -> int:
+    """Bytes of a repository that are here, those of a fetch in hand or interrupted among them."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    blobs = Path(HF_HUB_CACHE, f"models--{_parse_name(name)[0].replace('/', '--')}", "blobs")
+    return sum(blob.stat().st_size for blob in blobs.glob("*"))
+
+
 def _fetch_contents(repo: str, file: str) -> None:
     """Fetch a file's contents to where the cache looks for them, from where an interrupted fetch ended.
 

@@ -74,6 +74,7 @@ class Pages:
     destination: str  # where questions go, in words
     incognito: bool = False
     uploads: Path | None = None  # the folder that documents may be added to
+    is_own: bool = False  # whether the one who asks may choose the model
     pending: dict[str, PendingQuestion] = field(default_factory=dict)
 
     def routes(self) -> list[Route]:
@@ -239,6 +240,7 @@ class Pages:
             "scope": turns[-1].scope if turns else assistant.initial_scope,
             "folders": folders[:MAX_FOLDERS],
             "incognito": self.incognito,
+            "is_own": self.is_own,
             "suffixes": list_suffixes(self.uploads),
             "user": request.state.user,
             "statements": statements,

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from agent.chat.store import open_store
 from agent.models.registry import describe_destination, is_server_address
 from agent.serve.connections import open_socket, run_server, to_url
 from agent.serve.documents import UPLOAD_PATH, DocumentPages, find_upload_folder
+from agent.serve.models import ModelPages
 from agent.serve.pages import Pages
 from agent.serve.rendering import HERE
 from agent.serve.request_guard import RequestGuard
@@ -95,14 +96,15 @@ def serve(request: ServerRequest) -> None:
         may_upload = request.allow_upload or (is_own and library.current.collection.is_folder)
         uploads = find_upload_folder(library.current.collection) if may_upload else None
         destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
-        pages = Pages(assistant, store, queue, destination, request.incognito, uploads)
+        pages = Pages(assistant, store, queue, destination, request.incognito, uploads, is_own)
         listens = to_url(request.host, listening)
         shown = f"{origin}/" if origin else listens
         is_secure = shown.startswith("https:")
         # Cookies know no ports, so servers side by side have their own; `__Host-` keeps those of subdomains out.
         cookie = "__Host-convagent" if is_secure else f"convagent-{listening.getsockname()[1]}"
         upload_path = UPLOAD_PATH if uploads else ""
-        app = make_app(pages, RequestGuard(access, cookie, is_secure, names, origin, upload_path=upload_path))
+        models = opened.enter_context(closing(ModelPages(assistant))) if is_own else None
+        app = make_app(pages, models, RequestGuard(access, cookie, is_secure, names, origin, upload_path=upload_path))
 
         def on_start() -> None:
             report_server_start(shown, token, destination, open_browser=request.open_browser)
@@ -137,7 +139,7 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
     return Access(hash_token(token)), token
 
 
-def make_app(pages: Pages, guard: RequestGuard) -> ASGIApp:
+def make_app(pages: Pages, models: ModelPages | None, guard: RequestGuard) -> ASGIApp:
     """The pages, `/v1` and their static files, behind the request guard."""
     assistant, queue = pages.assistant, pages.queue
     routes: list[BaseRoute] = [
@@ -145,6 +147,7 @@ def make_app(pages: Pages, guard: RequestGuard) -> ASGIApp:
         *DocumentPages(assistant, pages.store, pages.uploads).routes(),
         *Conversations(assistant, pages.store, queue).routes(),
         *Embeddings(assistant.current.embedder, queue).routes(),
+        *(models.routes() if models else ()),
         *guard.routes(),
         Route("/health", show_health),
         Mount("/static", StaticFiles(directory=HERE / "static")),
