@@ -85,6 +85,16 @@ def apply_settings(
     context.default_map = settings.read_defaults()
 
 
+def set_today(day: str) -> str:
+    """For whatever asks for the day in this process."""
+    if day:
+        os.environ["CONVAGENT_TODAY"] = day
+        from indexes.documents.collection import read_today
+
+        read_today()
+    return day
+
+
 @dataclass(frozen=True)
 class Source:
     """What is asked, and by which models: the options of every door."""
@@ -95,6 +105,7 @@ class Source:
     embedder: str | None = EMBEDDER
     follow_links: bool = Option(False, "--follow-links", help="Read also what links in the folder lead to elsewhere.")
     incognito: bool = Option(False, "--incognito", help="Keep nothing, and use nothing that was kept of you.")
+    today: str = Option("", metavar="DAY", envvar="CONVAGENT_TODAY", callback=set_today, help="Answer as on that day.")
 
 
 @command(app, "chat")

@@ -183,14 +183,14 @@ def test_the_last_question_is_edited_and_asked_again(browser: Any, server: Serve
     page.ask(GUARANTEE)
     page.ask("When do I descale it?")
     chat, edited = browser.current_url.partition("#")[0], "When do I descale it? And how often?"
-    press(page, ".again a")
+    press(page, "#latest .again a")
     page.until(lambda: page.focused() == "question" and "takes the place" in page.text(".ask"))
     page.type(" And how often?")
     assert page.all("#question")[0].get_property("value") == edited
     page.type(Keys.ENTER)
     page.until(lambda: page.text("#latest h2") == edited and page.all("#latest .answer"))
     answer = page.text("#latest .answer")
-    assert (len(page.all("h2[id^=asked]")), len(page.all(".again"))) == (2, 1)
+    assert (len(page.all("h2[id^=asked]")), len(page.all(".again form"))) == (2, 1)
     browser.execute_script("document.getElementById('latest').className += ' earlier'")
     press(page, ".again button")
     page.until(lambda: page.all("#latest .answer") and not page.all(".earlier"))
@@ -198,11 +198,18 @@ def test_the_last_question_is_edited_and_asked_again(browser: Any, server: Serve
     assert page.text("#latest .answer") == answer
     assert [each.text for each in page.all("h2[id^=asked]")] == [GUARANTEE, edited]
     page.size(*PHONE)
-    press(page, ".again a")
+    press(page, "#latest .again a")
     page.until(lambda: "takes the place" in page.text(".ask"))
     assert not page.scrolls_sideways()
     press(page, ".replaces a")
     page.until(lambda: "takes the place" not in page.text(".ask") and page.all("#latest .answer"))
+    press(page, ".again a")
+    page.until(lambda: page.focused() == "question" and "another conversation" in page.text(".ask"))
+    page.type(" And of the boiler?", Keys.ENTER)
+    page.until(lambda: page.text("#latest h2") == f"{GUARANTEE} And of the boiler?" and page.all("#latest .answer"))
+    assert len(page.all("h2[id^=asked]")) == 1
+    browser.get(chat)
+    assert [each.text for each in page.all("h2[id^=asked]")] == [GUARANTEE, edited]
 
 
 def test_an_answer_that_fails_replaces_nothing(client: httpx.Client) -> None:
@@ -215,9 +222,10 @@ def test_an_answer_that_fails_replaces_nothing(client: httpx.Client) -> None:
     assert GUARANTEE not in replaced.text.partition("<main")[2]
     assert "19 May" in replaced.text
     ask(client, GUARANTEE, chat=chat)
-    gone_on = ask(client, "Who wrote The Salt Road?", chat=chat, replaces="1")
-    assert "only the last question" in gone_on.text.lower()
+    other = ask(client, "Who wrote The Salt Road?", chat=chat, replaces="1")
+    assert other.url.path not in ("/", page.url.path)  # a conversation of its own
     assert "19 May" in client.get(page.url).text
+    assert "no question 3" in ask(client, GUARANTEE, chat=chat, replaces="3").text
     assert ask(client, GUARANTEE, chat="99999", replaces="1").status_code == 404
 
 

@@ -14,14 +14,11 @@ from pathlib import Path
 import msgspec
 
 from agent.models.bundled import ADAPTERS, REWRITER
-from agent.models.registry import open_embedder
 from agent.turn.query_rewriting import CallArguments, NoCall, SearchCall, compose_search_prompt, is_faithful
 from training.loop import Schedule, read_arguments
-from training.reading import OWN
 from training.rewrites import (
     RewriteExample,
     read_conversations,
-    read_follow_ups,
     read_remarks,
     read_rewrites,
     resolve_histories,
@@ -36,10 +33,7 @@ MAX_TOKENS = 320  # of a prompt; the end is kept
 def read_examples(data: Path) -> list[RewriteExample]:
     """Those of the tracks and ours, those also after histories whose questions stand alone, and remarks."""
     of_tracks = [each for each in read_rewrites(data) if is_faithful(each.rewrite, each.messages)]
-    embedder = open_embedder("minilm")
-    assert embedder
-    written = read_follow_ups(OWN, embedder.embed)
-    ours = [*read_conversations(CONVERSATIONS, held_out=False), *written]
+    ours = read_conversations(CONVERSATIONS, held_out=False)
     resolved = [*islice(resolve_histories(of_tracks), 0, None, 2), *resolve_histories(ours)]
     return [*of_tracks, *ours, *resolved, *read_remarks(REMARKS, [*of_tracks, *ours], random.Random(0))]
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from indexes.ranking.vectors import Embed
-from indexes.text.sentences import split_sentences
 from schemas.records import Message, Query
 
 HELD_OUT = 9
@@ -73,23 +71,6 @@ def read_remarks(file: Path, examples: Sequence[RewriteExample], order: random.R
     for remark in file.read_text(encoding="utf-8").splitlines():
         for history in ((), *(example.history for example in order.sample(examples, 2))):
             yield RewriteExample("remark", history, remark, "")
-
-
-def read_follow_ups(file: Path, embed: Embed) -> Iterator[RewriteExample]:
-    """The follow-ups of questions over own documents, after the questions before and the sentence nearest to each."""
-    for document in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-        follow_ups = [each for each in document["questions"] if each.get("after")]
-        sentences = split_sentences(document["text"]) if follow_ups else []
-        meanings = embed(sentences)
-        for asked in follow_ups:
-            nearest = (meanings @ embed(asked["after"]).T).argmax(axis=0)
-            turns = zip(asked["after"], nearest, strict=True)
-            history = [
-                message
-                for question, place in turns
-                for message in (Message("user", question), Message("assistant", sentences[place]))
-            ]
-            yield RewriteExample(document["title"], tuple(history), asked["question"], asked["standalone"])
 
 
 def resolve_histories(examples: list[RewriteExample]) -> Iterator[RewriteExample]:

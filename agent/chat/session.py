@@ -152,15 +152,19 @@ class Session:
 
     @classmethod
     def resume(cls, assistant: Assistant, store: Store, chat: int | None, replaced: int = 0) -> "Session":
-        """Go on with a kept conversation, if one is named; with `replaced`, as it was before that turn, its last.
+        """Go on with a kept conversation, if one is named; with `replaced`, as it was before that turn.
 
-        Raises `MissingError` where there is no such conversation, `UsageError` where the turn is not its last.
+        Where that is not its last, what was said before begins another conversation, and this one stays as it is.
+        Raises `MissingError` where there is no such conversation, `UsageError` where it has no such turn.
         """
         if chat is None:
             return cls(assistant, store)
         turns = store.read_turns(chat)
-        if replaced not in (0, len(turns)):
-            raise UsageError("only the last question of a conversation can be asked again")
+        if not 0 <= replaced <= len(turns):
+            raise UsageError(f"the conversation has no question {replaced} that could be asked again")
+        if 0 < replaced < len(turns):
+            before = turns[: replaced - 1]
+            return cls(assistant, store, turns=before, unkept=before)
         return cls(assistant, store, chat, turns[:-1] if replaced else turns, replaced=replaced)
 
     def ask(self, utterance: str, observer: Observer = NOBODY) -> TurnResult:

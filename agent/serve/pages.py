@@ -48,7 +48,7 @@ class Draft:
     """What stands in the bar where one asks."""
 
     question: str = ""
-    replaces: int = 0  # the number of the turn, the last, whose place the answer takes; 0 for none
+    replaces: int = 0  # the number of the turn whose place the answer takes; 0 for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Pages:
         return pending
 
     def show_chat(self, request: Request) -> Response:
-        """A conversation, or the start of one; with `?edit=` (its last turn) that question is in the bar again."""
+        """A conversation, or the start of one; with `?edit=` (a turn) that question is in the bar again."""
         return self._render_chat(request, request.path_params.get("chat"))
 
     def download(self, request: Request) -> Response:
@@ -221,8 +221,9 @@ class Pages:
         """A conversation, or the start of one. Turns that could not be kept are shown as they are."""
         store, assistant = self._store_of(request), self.assistant
         turns = unkept or (store.read_turns(chat) if chat is not None else ())
-        if turns and read_number(request.query_params.get("edit", "")) == len(turns):
-            draft = Draft(turns[-1].utterance, len(turns))
+        edited = read_number(request.query_params.get("edit", "")) or 0
+        if 0 < edited <= len(turns):
+            draft = Draft(turns[edited - 1].utterance, edited)
         said = [turn.utterance for turn in turns if turn.kind == "question"][-1:]
         collection = assistant.collection
         folders = list_folders(collection.list_documents()) if collection.is_folder else []
@@ -233,7 +234,7 @@ class Pages:
             "ratings": {} if chat is None or unkept else store.read_ratings(chat),
             "starters": () if turns or pending else suggest_questions(collection),
             "chat": chat,
-            "turns": turns[:-1] if pending and pending.draft.replaces else turns,
+            "turns": turns[: pending.draft.replaces - 1] if pending and pending.draft.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": assistant,
             "destination": self.destination,

@@ -39,7 +39,7 @@ from schemas.errors import ConvagentError, MissingError
 from schemas.secrets import SECRET_SETTINGS, SHOWN_INSTEAD, hide_secrets
 
 LIBRARIES = ("convagent", "llama-cpp-python", "tantivy", "spacy", "langchain-core")
-OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "API_KEY", "TIMEOUT")
+OWN_SETTINGS = ("CACHE", "DATA", "EMBEDDER", "INDEX", "MODEL", "PROMPTS", "TODAY", "API_KEY", "TIMEOUT")
 SETTINGS = {THREADS, GPU_LAYERS, *(f"CONVAGENT_{name}" for name in OWN_SETTINGS)}
 LANGUAGE, EMBEDDING, CHOSEN = "Language model", "Embedding model", "Settings"
 
@@ -122,10 +122,17 @@ def _describe_machine() -> Iterator[Fact]:
     yield Fact("cache", str(cached), "can be written" if is_writable(cached) else "cannot be written")
 
 
-WHO = {  # rewrites the turn, chooses statements, calls the search and makes the answer
-    "none": ("the taught encoder", "words and meaning", "the program", "quoted"),
-    "smollm2": ("the model and an encoder, both taught", "likelihood and meaning", "the model", "quoted"),
-    "": ("the model, if it is large", "likelihood and meaning", "the program", "written if it is large"),
+LEFT = "left to passages"
+WHO = {  # rewrites the turn, chooses statements, calls the search, plans what is computed, and makes the answer
+    "none": ("the taught encoder", "words and meaning", "the program", LEFT, "quoted"),
+    "smollm2": ("the model and an encoder, both taught", "likelihood and meaning", "the model", "the model", "quoted"),
+    "": (
+        "the model, if it is large",
+        "likelihood and meaning",
+        "the program",
+        "the model, if it is large",
+        "written if it is large",
+    ),
 }
 
 
@@ -133,7 +140,7 @@ def _describe_turn(model: str) -> Iterator[Fact]:
     """Who does what in a turn."""
     who = WHO.get(model, WHO[""])
     about = "of a billion parameters or more" if model not in ("none", "smollm2") else ""
-    jobs = zip(("query rewriting", "statements", "search", "answer"), who, strict=True)
+    jobs = zip(("query rewriting", "statements", "search", "tables", "answer"), who, strict=True)
     return (Fact(job, by, about if "large" in by else "") for job, by in jobs)
 
 

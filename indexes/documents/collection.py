@@ -14,9 +14,10 @@ from indexes.passage_index import Index
 from indexes.ranking.rankings import Rows
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.text.analysis import ENGLISH, extract_stems
-from schemas.errors import format_count, list_with_limit
+from schemas.errors import UsageError, format_count, list_with_limit
 from schemas.records import Passage, find_document
 
+TODAY = "CONVAGENT_TODAY"  # a setting in the environment, which `--today` sets
 MAX_LISTED = 30  # documents named in one reply
 CHANGED, GONE = "the file has changed since", "the file is gone"
 
@@ -74,6 +75,18 @@ def group_by_document(index: Index, numbers: Sequence[int]) -> dict[str, list[st
     return found
 
 
+def read_today() -> date:
+    """The day in the local time zone, or the one that `--today` says.
+
+    Raises `UsageError` where that is none.
+    """
+    said = os.environ.get(TODAY, "")
+    try:
+        return date.fromisoformat(said) if said else date.today()
+    except ValueError as error:
+        raise UsageError(f"--today {said} is no day", remedy="Such as: 2026-05-01") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Collection:
     """The passages that a conversation asks."""
@@ -82,7 +95,7 @@ class Collection:
     index: Index
     is_empty: bool = False  # whether all documents went away: then the index is that of what there was
     rows: Rows | None = None  # which of the index's passages are asked; None: all
-    today: Callable[[], date] = date.today  # in the local time zone, by which "yesterday" is meant
+    today: Callable[[], date] = read_today  # by which "yesterday" is meant
 
     @property
     def name(self) -> str:

@@ -31,12 +31,13 @@ def format_row(names: Sequence[str], values: Sequence[str]) -> str:
 def format_rows(rows: Sequence[Sequence[Line]]) -> list[Line]:
     """The rows of a table below the first, which names the columns. Rows without cells are left out."""
     names = [cell.text for cell in rows[0]] if rows else []
-    return [Line(row[0].number, format_row(names, [cell.text for cell in row])) for row in rows[1:] if row]
+    filled = (row for row in rows[1:] if any(cell.text for cell in row))
+    return [Line(row[0].number, format_row(names, [cell.text for cell in row])) for row in filled]
 
 
 def format_table(rows: Sequence[Sequence[Line]]) -> list[Line]:
     """The lines of a table whose first row names the columns; one of a single column or row is a list of its cells."""
-    filled = [row for row in rows if row]
+    filled = [row for row in rows if any(cell.text for cell in row)]
     if len(filled) > 1 and len(filled[0]) > 1:
         return format_rows(filled)
     return [Line(cell.number, end_with_full_stop(cell.text)) for row in filled for cell in row if cell.text]

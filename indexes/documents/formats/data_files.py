@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop, shorten_label
@@ -35,14 +35,18 @@ class TableRow:
 def name_columns(rows: Iterable[TableRow]) -> Iterator[tuple[TableRow, Sequence[str]]]:
     """Each row with the names of the columns; no empty rows.
 
-    The first row gives the names if they are all different, with no number but a year among them.
+    The first row gives the names if they are all different, with no number but a year among them. A title above it, one
+    value alone, has no name.
     """
     names: Sequence[str] | None = None
-    for row in rows:
-        if not any(value.strip() for value in row.values):
-            continue
+    filled_rows = (row for row in rows if any(value.strip() for value in row.values))
+    for row, following in pairwise(chain(filled_rows, [None])):
+        assert row
         if names is None:
             filled = [value.strip() for value in row.values if value.strip()]
+            if len(filled) == 1 and following and sum(bool(value.strip()) for value in following.values) > 1:
+                yield row, [""] * len(row.values)
+                continue
             if len(set(filled)) == len(filled) and not any(map(_NUMBER.match, filled)):
                 names = [shorten_label(value) for value in row.values]
                 continue

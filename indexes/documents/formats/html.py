@@ -155,6 +155,8 @@ class _BlockParser(TolerantHtmlParser):
         self._table_depth += tag == "table"
         if tag == "tr" or (tag in ("td", "th") and not self._rows):
             self._rows.append([])
+        if tag in ("td", "th"):
+            self._rows[-1].append(Line(self.getpos()[0], ""))  # an empty cell has its place, too
         self._tag = tag
 
     def handle_endtag(self, tag: str) -> None:
@@ -197,7 +199,9 @@ class _BlockParser(TolerantHtmlParser):
             self._leave_list(all_levels=True)
             self.blocks += self._outline.add_heading(int(self._tag[1]), whole)
         elif self._table_depth and self._rows:
-            self._rows[-1].append(whole)
+            *before, cell = self._rows[-1] or [whole]
+            text = whole.text if cell is whole else f"{cell.text} {whole.text}".strip()
+            self._rows[-1] = [*before, Line(cell.number if cell.text else whole.number, text)]
         elif self._list_depth:
             self._items.append(whole)
         else:
