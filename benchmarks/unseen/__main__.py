@@ -1,7 +1,7 @@
-"""Questions over five folders, written by others who had not seen the program: `python -m benchmarks.unseen`.
+"""Questions over seven folders, written by others who had not seen the program: `python -m benchmarks.unseen`.
 
 Each question is asked as in a chat, after the turns before it, over its own folder. README.md says when an answer is
-right. The sealed half, and a second sealed set, are graded in memory, and only totals are printed.
+right. The sealed half, and two further sealed sets, are graded in memory, and only totals are printed.
 """
 
 import argparse
@@ -64,7 +64,7 @@ class Graded:
 
 
 def read_questions(which: str = "open") -> tuple[Question, ...]:
-    """The open half, the "sealed" one, or the "second" set, sealed as well."""
+    """The open half, the "sealed" one, or the "second" or "third" set, sealed as well."""
     if which == "open":
         data = (HERE / "open_questions.json").read_bytes()
     else:
@@ -151,9 +151,9 @@ def main() -> None:
     parser.add_argument(
         "--sealed", dest="which", action="store_const", const="sealed", default="open", help="totals alone"
     )
-    parser.add_argument(
-        "--second", dest="which", action="store_const", const="second", help="the second set: totals alone"
-    )
+    for which in ("second", "third"):
+        told = f"the {which} set: totals alone"
+        parser.add_argument(f"--{which}", dest="which", action="store_const", const=which, help=told)
     parser.add_argument("--model", default="none", help="default: none")
     parser.add_argument("--embedder", default="minilm", help="default: minilm")
     parser.add_argument("--languages", action="store_true", help="fifty questions in three languages, instead")
