@@ -6,10 +6,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -94,13 +95,18 @@ def serving(index: Path, data: Path, *arguments: str, files: int | None = None) 
 
 @contextmanager
 def serving_source(
-    option: str, source: Path, data: Path, *arguments: str, files: int | None = None, **settings: str
+    option: str,
+    source: Path,
+    data: Path,
+    *arguments: str,
+    files: int | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Server]:
     """A server over what `--index` or `--docs` names, with further settings in its environment."""
     called = command(option, source, "--port", "0", *arguments)
     if files:
         called = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *called]
-    with subprocess.Popen(called, env=environment(data) | settings, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(called, env=environment(data) | dict(settings), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         said = ""
         while not (

@@ -80,6 +80,7 @@ def test_sources_as_whole_documents_and_files_left_out(browser: Any, server: Ser
     assert page.text("h1") == "house/kettle-manual.pdf"
     assert page.text(".piece .note") == "page 1\npage 2\npage 3"
     assert page.text("#cited .note") == "page 3"
+    assert page.all("#cited .note a")[0].get_attribute("href").endswith("/pages/house/kettle-manual.pdf#page=3")
     assert "The guarantee runs for thirty-six months." in page.text("mark")
     assert is_in_sight(page, "mark")
     browser.refresh()
@@ -125,6 +126,10 @@ def test_documents_are_those_of_the_index_alone(client: httpx.Client, folder: Pa
         assert "4711" not in found.text
     assert client.get("/documents/house/heating.md?at=7-7&chat=99999&turn=1").status_code == 404
     assert client.get("/documents/house/heating.md?from=-1&at=%00").status_code == 200
+    pages = client.get("/pages/house/kettle-manual.pdf")
+    assert (pages.headers["content-type"], pages.content[:5]) == ("application/pdf", b"%PDF-")
+    for name in ("house/heating.md", "../secret.pdf", "..%2Fsecret.md", "nothing.pdf"):
+        assert client.get(f"/pages/{name}").status_code == 404, name
     text = client.get("/documents/letter.html").text
     assert "<img" not in text.partition("<main")[2]
     assert "&lt;img src=x" in text
@@ -290,7 +295,9 @@ def test_a_larger_model_is_fetched_stopped_fetched_on_and_answers(
     name = "Qwen/Qwen2.5-1.5B-Instruct-GGUF"
     with (
         serving_hub(name, find_bundled_gguf(), seconds=0.03) as hub,
-        serving_source("--docs", folder, tmp_path, *NO_MODELS, HF_HOME=str(tmp_path / "hf"), **hub) as server,
+        serving_source(
+            "--docs", folder, tmp_path, *NO_MODELS, settings=hub | {"HF_HOME": str(tmp_path / "hf")}
+        ) as server,
     ):
         page = Page(browser, server.address)
         page.enter(server)

@@ -15,19 +15,20 @@ from urllib.parse import quote
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from agent.chat.citations import TextPiece, shown_sources
 from agent.chat.session import Assistant
 from agent.chat.store import Store
-from agent.serve.rendering import read_number, render_page
-from indexes.documents.collection import CHANGED, Collection
+from agent.serve.rendering import UNCACHED, read_number, render_page
+from indexes.documents.collection import CHANGED, Collection, WholeDocuments
 from indexes.documents.reading import EXPECTED_SUFFIXES, READER_BY_SUFFIX, has_reader
 from indexes.storage.atomic_files import scratch_directory, sync_to_disk
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Problem
 
+PDF = ".pdf"
 PASSAGES_SHOWN = 200  # of a document at once
 FILES_SHOWN = 500  # in the list; a search finds others
 UPLOAD_PATH = "/upload"
@@ -47,7 +48,11 @@ class DocumentPages:
     uploads: Path | None  # the folder that documents may be added to
 
     def routes(self) -> list[Route]:
-        shown = [Route("/documents", self.list_documents), Route("/documents/{name:path}", self.show_document)]
+        shown = [
+            Route("/documents", self.list_documents),
+            Route("/documents/{name:path}", self.show_document),
+            Route("/pages/{name:path}", self.show_pages),
+        ]
         return [*shown, Route(UPLOAD_PATH, self.add_documents, methods=["POST"])] if self.uploads else shown
 
     def list_documents(self, request: Request) -> Response:
@@ -72,11 +77,8 @@ class DocumentPages:
         With `?chat=&turn=`, what that answer took from it is marked. Raises `MissingError` for a document that is not
         among those that are asked now, and for a turn that the one who asks does not have.
         """
-        name, query = request.path_params["name"], request.query_params
-        collection = self.assistant.collection
-        documents = collection.open_documents()
-        if documents is None or name not in documents.names:
-            raise MissingError(f"{name!r} is not among the documents that are asked now")
+        query, collection = request.query_params, self.assistant.collection
+        name, documents = self._find_document(request)
         passages = documents.read(name)
         chat, turn, begin = (read_number(query.get(field, "")) for field in ("chat", "turn", "from"))
         store = self.store.for_user(request.state.user)
@@ -105,9 +107,25 @@ class DocumentPages:
             "shown": PASSAGES_SHOWN,
             "change": changes[0] if changes else "" if places or "at" not in query else CHANGED,
             "back": "/" if chat is None else f"/chats/{chat}#asked-{turn}",
+            "pages": f"/pages/{quote(name)}" if name.casefold().endswith(PDF) else "",
             "address": f"/documents/{quote(name)}?" + (f"chat={chat}&turn={turn}&" if chat is not None else ""),
         }
         return render_page("document.html", values)
+
+    def show_pages(self, request: Request) -> Response:
+        """The pages of a PDF as they are, which the browser shows. Raises `MissingError` for any other document."""
+        name, _ = self._find_document(request)
+        file = self.assistant.collection.locate(name)
+        if not (name.casefold().endswith(PDF) and file.is_file()):
+            raise MissingError(f"there are no pages of {name!r} to be seen")
+        return FileResponse(file, headers=UNCACHED, media_type="application/pdf", content_disposition_type="inline")
+
+    def _find_document(self, request: Request) -> tuple[str, WholeDocuments]:
+        """The name of a document, and what reads it. Raises `MissingError` for one that is not asked now."""
+        name, documents = request.path_params["name"], self.assistant.collection.open_documents()
+        if documents is None or name not in documents.names:
+            raise MissingError(f"{name!r} is not among the documents that are asked now")
+        return name, documents
 
     async def add_documents(self, request: Request) -> Response:
         """Add the files of a form, each unless it cannot be; says which were, and why others were not."""

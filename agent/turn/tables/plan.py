@@ -53,7 +53,7 @@ class TablePlan(Struct, frozen=True, omit_defaults=True):
 
 
 def plan_for(question: str, table: Table, llm: LanguageModel, embed: Embed) -> TablePlan | None:
-    """The plan of a model that was taught it, or is large; None where it has none, or names columns of another table."""
+    """The plan of a model that was taught it, or is large; None where it has none, or names other columns."""
     asked = Message("user", compose_plan_prompt(question, table, embed))
     if TABLE_PLANNER in llm.adapters:
         shown, task = Conversation("", (asked,)), Task("table", max_tokens=MAX_PLAN_TOKENS, adapter=TABLE_PLANNER)
