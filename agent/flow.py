@@ -20,7 +20,7 @@ from agent.turn.safety.needs import find_needs
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.review import is_harmless, review_passages
 from agent.turn.statement_selection import select_statements
-from agent.turn.whole_answer import answer_from_whole_documents
+from agent.turn.whole_answer import answer_from_whole_documents, write_whole_answer
 from agent.turn.writing.checked_answer import ResponseListener, Writer
 from indexes.documents.collection import WholeDocuments
 from indexes.ranking.vectors import Embedder
@@ -69,9 +69,9 @@ def answer_turn(
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
     if tools.documents and given == NOTHING:
-        writer = Writer(llm, tools.show, leads=False)
-        whole = answer_from_whole_documents(query, hits, tools.documents, tools.search, writer, embedder, plan)
+        whole = answer_from_whole_documents(utterances, tools.documents, tools.search, embedder, plan.tuning.answer)
         if whole and is_harmless(whole.passages, needs, utterances):
+            whole = write_whole_answer(whole, utterance, Writer(llm, tools.show, leads=False), plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
     depths = FURTHER if needs and given.hits is None else (1,)
     for depth in depths:  # until enough is left that fits

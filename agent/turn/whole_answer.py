@@ -20,7 +20,6 @@ from indexes.text.response_length import MAX_TOKENS, leading_within_limit
 from schemas.records import Hit, Passage, Plan, Query, Response, Sentence, WholeAnswer
 from schemas.tuning import AnswerTuning
 
-NEAR_HITS = 8  # a table with a row among them is asked
 SUMMARY_WORDS = 120  # at most; more than of another answer
 MAX_EMBEDDED = 300  # sentences of a document, or names; those of a longer one are compared by their words
 MIN_WORDS = 5  # of a sentence that may stand in a summary
@@ -197,26 +196,24 @@ def _choose(quotes: Sequence[Quote], scores: Sequence[float], max_redundancy: fl
 
 
 def answer_from_whole_documents(
-    query: Query,
-    hits: Sequence[Hit],
+    utterances: Sequence[str],
     documents: WholeDocuments,
     search: Callable[[Query], tuple[Hit, ...]],
-    writer: Writer,
     embedder: Embedder | None,
-    plan: Plan,
+    tuning: AnswerTuning,
 ) -> WholeAnswer | None:
-    """What a table as a whole says, or a summary, in the words of a model that writes; None of any other question."""
-    near = documents.index.read([hit.id for hit in hits[:NEAR_HITS]])
-    computed = compute_over_tables(query.standalone, near, documents, writer.llm, embedder)
-    if computed:
-        return computed
-    summary = summarise(query.utterance, documents, search, embedder, plan.tuning.answer)
-    return write_summary(summary, query.utterance, writer, plan) if summary and summary.is_summary else summary
+    """What a table as a whole says, or a summary; None of any other question.
+
+    `utterances` are the person's, in order.
+    """
+    *earlier, utterance = utterances
+    computed = compute_over_tables(utterance, documents, earlier, embedder.embed if embedder else None)
+    return computed or summarise(utterance, documents, search, embedder, tuning)
 
 
-def write_summary(whole: WholeAnswer, utterance: str, writer: Writer, plan: Plan) -> WholeAnswer:
+def write_whole_answer(whole: WholeAnswer, utterance: str, writer: Writer, plan: Plan) -> WholeAnswer:
     """A summary in the words of a model that writes; as it is where none does. Raises `ModelError` where it fails."""
-    if not is_writer(writer, plan):
+    if not whole.is_summary or not is_writer(writer, plan):
         return whole
     query = Query(f"{utterance} ({SUMMARY_LENGTH})")
     response = write_response(query, (), whole.response, whole.passages, writer, None, plan)

@@ -11,7 +11,6 @@ QUERY_ENCODER = Path(__file__).with_name("query_encoder.safetensors")
 QUERY_ENCODER_BASE = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 READER = Path(__file__).with_name("reader.safetensors")  # over the weights of the query encoder
 REWRITER = Path(__file__).with_name("rewriter.gguf")
-TABLE_PLANNER = Path(__file__).with_name("table_planner.gguf")  # over the same weights
 WRITER = Path(__file__).with_name("writer.gguf")  # over the same weights
 MULTILINGUAL_CENTRE = Path(__file__).with_name("multilingual_centre.json")  # the mean of vectors of six languages
 REWRITER_BASE = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

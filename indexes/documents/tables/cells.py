@@ -36,6 +36,32 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(stem_of(word) for word in WORD.findall(plain))
 
 
+# Words of which one stands for another: what was spent is in a table of expenses.
+GROUP_OF = {stem_of(word): group for group, words in list_tables("same_meaning").items() for word in words}
+UNIT_OF = {stem_of(word): unit for word, unit in UNIT.items()}
+# What the name of a column says of it: that it holds money, dates, or numbers that are not added.
+ROLES = {name: frozenset(split_words(" ".join(words))) for name, words in list_tables("columns").items()}
+ROLES["quantity"] = frozenset(stem for stem, group in GROUP_OF.items() if group == "quantity")
+UNIT_WORDS = frozenset(stem_of(word) for words in CURRENCIES.values() for word in words)
+ROLES["money"] |= UNIT_WORDS
+ROLES["generic"] |= UNIT_WORDS
+
+
+def drop_generic(stems: tuple[str, ...]) -> tuple[str, ...]:
+    """What says which column is meant: the phone of "phone number"."""
+    return tuple(stem for stem in stems if stem not in ROLES["generic"]) or stems
+
+
+def name_the_same(one: str, other: str) -> bool:
+    """Whether a stem may name a column with another in its name; what was spent is not the column of who paid."""
+    return f"{one}er" == other or one == other or (GROUP_OF.get(one) != "spending" and mean_the_same(one, other))
+
+
+def mean_the_same(one: str, other: str) -> bool:
+    """Whether two stems are the same, of one group, or of one unit."""
+    return one == other or any(one in group and group[one] == group.get(other) for group in (GROUP_OF, UNIT_OF))
+
+
 # Of no range, estimate or other text; what stands behind it, of four words at most, is its unit.
 _NUMBER = re.compile(
     r"(?P<sign>[-−+])? ?(?P<before>[€£$]|\b(?:EUR|USD|GBP|CHF)\b)? ?(?P<inner>[-−])?"
@@ -88,6 +114,7 @@ _DATES = tuple(
     )
 )
 _TIME_AFTER = re.compile(r"[T ,]+\d{1,2}:\d\d(?::\d\d)?(?:Z| ?(?:Uhr|am|pm))?$", re.IGNORECASE)
+_OTHER_WORDS = frozenset(("may", "mar", "sep", "mayo", "mars"))  # months only with a capital
 
 
 class Date(NamedTuple):
@@ -102,6 +129,10 @@ class Date(NamedTuple):
         """Whether a date surely lies in this period."""
         return all(asked in (0, said) for asked, said in zip(self, date, strict=True))
 
+    def is_decided_by(self, date: "Date") -> bool:
+        """Whether a date says all that is needed to tell whether it lies in this period."""
+        return all(said or not asked for asked, said in zip(self, date, strict=True))
+
 
 def read_dates(cells: Sequence[str]) -> list[Date | None]:
     """The dates of a column's cells; None for "3/4/2025" where no other cell tells which of the two is the month."""
@@ -112,6 +143,13 @@ def read_dates(cells: Sequence[str]) -> list[Date | None]:
         _read_date(match, is_month_first=second) if match and ("/" not in match[0] or first != second) else None
         for match in found
     ]
+
+
+def read_period(words: Sequence[str]) -> tuple[Date, int] | None:
+    """The period that words begin with, and of how many it is; None where they begin with none."""
+    found = _match_longest(" ".join(words))
+    period = _read_date(found) if found and found.groupdict().get("name") not in _OTHER_WORDS else None
+    return (period, len(found[0].split())) if found and period else None
 
 
 def _match_longest(text: str, *, whole: bool = False) -> re.Match[str] | None:

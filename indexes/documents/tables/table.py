@@ -7,11 +7,23 @@ table above it where it has its columns. Where it is not sure that all rows were
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from indexes.documents.collection import WholeDocuments
-from indexes.documents.tables.cells import NO, UNIT, YES, Number, read_dates, read_numbers
+from indexes.documents.tables.cells import (
+    CURRENCIES,
+    NO,
+    ROLES,
+    UNIT,
+    YES,
+    Date,
+    Number,
+    drop_generic,
+    read_dates,
+    read_numbers,
+    split_words,
+)
 from indexes.words import match_any
 from schemas.records import Passage
 
@@ -37,12 +49,39 @@ class Column:
 
     def __init__(self, name: str, cells: Sequence[str]) -> None:
         self.name, self.cells = name, cells
+        self.keys = [split_words(cell) for cell in cells]  # the stems of each cell
         self.numbers, self.dates = read_numbers(cells), read_dates(cells)
-        self.plain_name = re.sub(r"\([^)]*\)", "", name).strip() or name  # without what stands in brackets
+        self.stems = frozenset(split_words(name))
+        # Those of its name without its unit and what stands in brackets.
+        self.short_name = drop_generic(split_words(re.sub(r"\([^)]*\)", "", name)) or split_words(name))
+        self.plain_name = re.sub(r"\([^)]*\)", "", name).strip() or name
         self.units = [word for word in re.findall(r"[^\s()_]+", name) if word.casefold() in UNIT]  # in its name
         self.filled = [row for row, cell in enumerate(cells) if cell]
         said = {cell.casefold().strip(" .") for cell in cells}
         self.tells_yes_from_no = bool(said & (YES | NO)) and said <= YES | NO | {""}
+        # What its name says of it, as in the section `columns` of the words, and what its cells do.
+        named = (role for role, words in ROLES.items() if self.stems & words)
+        self.kinds = frozenset((*named, *self._classify_cells()))
+
+    def _classify_cells(self) -> Iterable[str]:
+        numbers, said = self.read_numbers(self.filled), {cell.casefold().strip(" .") for cell in self.cells}
+        is_named = {role: bool(self.stems & ROLES[role]) for role in ("money", "own_dates", "quantity", "people")}
+        if numbers and (is_named["money"] or numbers[0].unit in CURRENCIES):
+            yield "amounts of money"
+        if said <= YES | NO | {""} or ("" in said and NO.isdisjoint(said) and not any(self.numbers)):
+            yield "yes or no"  # or when or by whom something was done
+        elif is_named["quantity"]:
+            yield "quantities"
+        if numbers and self.name.endswith("s") and not any(one.decimals or one.unit for one in numbers):
+            yield "pieces"
+        if self.read_dates(self.filled) and (is_named["own_dates"] or not "".join(self.cells).isdigit()):
+            yield "dates"
+        elif is_named["people"] and not numbers and not said <= YES | NO:
+            yield "names of people"
+        if not numbers and self.stems <= ROLES["units"]:
+            yield "only units"
+        if all(len(key) <= 3 and not ROLES["periods"].isdisjoint(key) for key in self.keys):
+            yield "only periods"
 
     def read_numbers(self, rows: Iterable[int]) -> list[Number]:
         """The numbers of some rows; none where one is missing or no plain number, or where their units differ."""
@@ -50,10 +89,19 @@ class Column:
         numbers = [number for number in found if number]
         return numbers if len(numbers) == len(found) and len({number.unit for number in numbers}) == 1 else []
 
+    def read_dates(self, rows: Iterable[int]) -> list[Date]:
+        """The dates of some rows; none where one is missing or no plain date."""
+        found = [self.dates[row] for row in rows]
+        return [date for date in found if date] if all(found) else []
+
     def are_distinct(self, rows: Sequence[int] | None = None) -> bool:
         """Whether each of some rows, or of all, has another value."""
-        values = [self.cells[row].casefold() for row in rows] if rows else [cell.casefold() for cell in self.cells]
-        return len(set(values)) == len(values) and "" not in values
+        values = [self.keys[row] for row in rows] if rows else self.keys
+        return len(set(values)) == len(values) and () not in values
+
+    def is_constant(self, rows: Iterable[int]) -> bool:
+        """Whether some rows have the same value."""
+        return len({self.cells[row].casefold() for row in rows}) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +111,7 @@ class Table:
     name: str  # its own: the heading above it, or the file's name
     around: str  # the file's name and all headings
     rows: Sequence[Row]  # without totals
+    totals: Sequence[Row] = ()
     is_doubtful: bool = False  # whether a row may be missing
 
     @cached_property
@@ -75,6 +124,23 @@ class Table:
     def header(self) -> str:
         """The names of the columns, in small letters."""
         return " ".join(column.name for column in self.columns).casefold()
+
+    @cached_property
+    def values(self) -> Mapping[tuple[str, ...], Sequence[Column]]:
+        """The columns that have a value which is no number or date, by the stems of the value."""
+        found: dict[tuple[str, ...], dict[Column, None]] = {}
+        for column in self.columns:
+            for key, number, date in zip(column.keys, column.numbers, column.dates, strict=True):
+                if key and not number and not date:
+                    found.setdefault(key, {})[column] = None
+        return {key: tuple(columns) for key, columns in found.items()}
+
+    @cached_property
+    def date_column(self) -> Column | None:
+        """The one column that dates the rows: the only one of dates, or the only one of them that is named so."""
+        dated = [column for column in self.columns if "dates" in column.kinds]
+        named = [column for column in dated if "own_dates" in column.kinds] or dated
+        return named[0] if len(named) == 1 else None
 
 
 @lru_cache(maxsize=1)  # of the folder that is asked
@@ -125,10 +191,6 @@ def find_tables(document: str, passages: Sequence[Passage]) -> list[Table]:
         else:
             current = None
     tables = [_build_table(document, lines) for lines in found]
-    parts = Counter((table.around, table.header) for table in tables)  # two of one table, where a row was cut
-    tables = [
-        replace(table, is_doubtful=table.is_doubtful or parts[table.around, table.header] > 1) for table in tables
-    ]
     return [table for table in tables if len(table.rows) > 1]
 
 
@@ -167,7 +229,9 @@ def _split_cells(text: str, names: frozenset[str]) -> dict[str, str]:
 
 def _build_table(document: str, lines: _Lines) -> Table:
     """The table of some lines without the rows that sum up others, doubtful where one may be such a row or missing."""
-    own = [row for row in lines.rows if not any(map(_TOTAL.match, row.cells.values()))]
+    own, totals = list[Row](), list[Row]()
+    for row in lines.rows:
+        (totals if any(map(_TOTAL.match, row.cells.values())) else own).append(row)
     name = re.sub(r"\.\w+$", "", lines.section.rpartition(": ")[2])
     name = re.sub(r"\.\w+$", "", document.rpartition("/")[2]) if _NAMELESS_SHEET.fullmatch(name) else name
     label = Counter(next(iter(row.cells)) for row in own).most_common(1)
@@ -178,4 +242,4 @@ def _build_table(document: str, lines: _Lines) -> Table:
         or any(len(row.text) > MAX_ROW_CHARACTERS for row in own)
         or any(not re.search(r"[^\W\d_]{4}", "".join(row.cells.values())) for row in unlabelled)
     )
-    return Table(name, f"{document}: {lines.section}", own, is_doubtful)
+    return Table(name, f"{document}: {lines.section}", own, totals, is_doubtful)
