@@ -71,9 +71,10 @@ class Assistant:
         return self.collection.source
 
     def use_model(self, name: str, llm: LanguageModel) -> None:
-        """Answer with another model from the next question on."""
+        """Answer with another model from the next question on, and free the memory of the one before."""
         with self.lock:
-            self.model, self.llm = name, llm
+            before, self.model, self.llm = self.llm, name, llm
+            before.close()
 
     def respond(
         self,

@@ -79,6 +79,8 @@ def requantised_path(source: Path, digest: str) -> Path:
 
 def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
     """The Q8_0 form of a GGUF in the cache; where that cannot be written, the source itself."""
+    if not requantised_path(source, digest).exists():
+        log.info("Larger models write answers: `convagent model list` shows those that this machine can run")
     try:
         return keep_copy(requantised_path(source, digest), lambda target: _write_requantised(source, target), anew=anew)
     except RunError as error:

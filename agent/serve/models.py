@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from agent.chat.observer import report_call
 from agent.chat.session import Assistant
-from agent.models.catalogue import RecommendedModel, choose_model, list_models, list_recommended
+from agent.models.catalogue import ModelEntry, RecommendedModel, choose_model, list_models, list_recommended
 from agent.models.hub import count_received
 from agent.models.registry import open_model
 from agent.serve.rendering import read_form, render_page
@@ -49,14 +49,14 @@ class ModelPages:
         ]
 
     def show(self, _request: Request) -> Response:
-        here = [model for model in list_models() if model.kind == "language" and model.bytes]
-        values = {"assistant": self.assistant, "here": here, "others": list_recommended(), "fetch": self.fetch}
+        others, fetch = list_recommended(), self.fetch
+        values = {"assistant": self.assistant, "here": _list_here(), "others": others, "fetch": fetch}
         return render_page("models.html", values)
 
     async def use(self, request: Request) -> Response:
         """Let one answer that is here. Raises `UsageError` for any other."""
         name = (await read_form(request)).get("name", "")
-        if name not in {model.name for model in list_models()}:
+        if name not in {model.name for model in _list_here()}:
             raise UsageError(f"{name!r} is no model of this machine")
         await run_in_threadpool(self._switch, name)
         return RedirectResponse("/models", 303)
@@ -103,3 +103,8 @@ class ModelPages:
         llm = open_model(name, report_call)
         choose_model(name)
         self.assistant.use_model(name, llm)
+
+
+def _list_here() -> list[ModelEntry]:
+    """The language models of this machine."""
+    return [model for model in list_models() if model.kind == "language" and model.bytes]
