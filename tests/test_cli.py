@@ -10,7 +10,7 @@ import pytest
 
 from indexes.passage_index import PassageIndex
 from tests import within
-from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out
+from tests.conftest import EXAMPLES, PATIENCE, ROOT, own_settings_left_out, read_cases
 
 COMMAND = Path(sys.executable).with_name("convagent")
 
@@ -67,32 +67,7 @@ def test_the_run_goes_to_stdout_when_asked(place: Path) -> None:
     assert result.stderr == ""
 
 
-ERRORS = [
-    # what is called, the exit code, what is said
-    ("answer nowhere.json", 4, "nowhere.json: no such file"),
-    ("answer topics.json -i nowhere", 4, "nowhere: no such index directory\n  Build one with `convagent index build"),
-    ("answer topics.json -i .", 4, "is no index"),
-    ("answer topics.json -m gpt-9", 2, "unknown model 'gpt-9' (available:"),
-    ("answer topics.json -m nowhere.gguf", 4, "nowhere.gguf: no such model file"),
-    ("answer topics.json -m none --concurrency 2", 2, "--concurrency is of a server's model"),
-    ("answer topics.json -m none -o taken.json", 2, "taken.json: exists already\n  Give --overwrite"),
-    ("answer topics.json -m none -o index", 2, "index: is a directory"),
-    ("answer topics.json -m none -o no/where.json", 4, "no: no such directory"),
-    ("answer topics.json -m none --format ikat-1999", 2, "'ikat-1999' is not one of"),
-    ("answer index/convagent-index.json -m none", 5, "of no edition that can be recognised"),
-    ("answer broken.json -m none", 5, "broken.json: is not JSON"),
-    ("index build nowhere.jsonl -o new", 4, "nowhere.jsonl: no such file or directory"),
-    ("index build broken.json -o new", 5, "broken.json:1: bad line"),
-    ("index build broken.json -o index", 2, "index: exists already"),
-    ("index info nowhere", 4, "nowhere: no such index directory"),
-    ("search nowhere bread", 4, "nowhere: no such index directory"),
-    ("validate taken.json -t topics.json", 5, "taken.json: "),
-    ("validate topics.json -t nowhere.json", 4, "nowhere.json: no such file"),
-    ("show taken.json", 5, "A run's trace stands beside it: RUN.trace.jsonl."),
-    ("prompts nonsense", 4, "there is no prompt 'nonsense' (available: assign, context,"),
-    ("nonsense", 2, "No such command"),
-    ("answer topics.json -o cut.json", 2, "is of a run that was not finished\n  --resume goes on where it ends"),
-]
+ERRORS = read_cases("cli_errors")["cases"]
 
 
 @pytest.mark.parametrize(("call", "code", "message"), ERRORS, ids=[row[0] for row in ERRORS])

@@ -22,7 +22,7 @@ from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import find_cache_directory
 from schemas.records import Message
-from tests.conftest import needs_embedder
+from tests.conftest import needs_embedder, read_cases
 from tests.serving import serving_source
 from tests.test_chat import shown_after
 from tests.within import convagent
@@ -58,30 +58,10 @@ def collection(folder: Path, index: PassageIndex) -> Collection:
 
 
 TRAVEL = ["Travel/hotel.md", "Travel/maps/lisbon.txt"]
-MAILS = ["work/2024-mails.txt", "work/2025-mails.txt"]
 
 
 def test_what_a_scope_names(collection: Collection) -> None:
-    for scope, expected in (
-        ("Travel/", TRAVEL),
-        ("travel", TRAVEL),
-        ("the folder “maps”", TRAVEL[1:]),
-        ("my maps folder", TRAVEL[1:]),
-        ("work/*", [*MAILS, "work/travel/costs.csv"]),
-        ("**/*.csv", ["work/travel/costs.csv"]),
-        ("*.md", ["Travel/hotel.md", "bread.md", "heating.md"]),
-        ("20[12]5*", MAILS[1:]),
-        ("Bread", ["bread.md"]),
-        ("the mails", MAILS),
-        ("the mails of 2025", MAILS[1:]),
-        ("the documents about heating", ["heating.md"]),
-        ("spreadsheets", ["work/travel/costs.csv"]),
-        ("winter", []),
-        ("the documents", []),
-        ("*.docx", []),
-        ("[", []),
-        ("..", []),
-    ):
+    for scope, expected in read_cases("scopes")["cases"]:
         assert list(keep_to_scope(scope, collection).list_documents()) == expected, scope
 
 

@@ -12,7 +12,7 @@ from agent.turn.extractive_answer import says_not_found
 from indexes.documents.document_index import open_documents
 from indexes.index_vectors import cache_vectors
 from schemas.records import Response
-from tests.conftest import needs_embedder, no_progress
+from tests.conftest import needs_embedder, no_progress, read_cases
 
 DOCUMENTS = {
     "recipes/satay.md": "# Satay noodles\n\nBoil the noodles and stir in the peanut butter. Ready in 20 minutes.\n\n"
@@ -90,27 +90,7 @@ def test_what_is_dangerous_is_no_dinner_and_its_warning_is_not_cut_out_of_it(ask
     assert "dangerous for people" in ask("How do I make the satay noodles?", about="I am allergic to peanuts.").text
 
 
-FIRST = (  # what is asked, what is said first, or directly
-    ("I live with two dogs, does my contract allow that?", "only with written permission"),
-    ("Does the lentil soup contain celery?", "Contains celery."),
-    ("How long does the rye bread keep?", "nine days"),
-    ("What should I do when it shows F.22?", "F.22"),
-    ("When does Heron get released, and why so late?", "14 October"),
-    ("How many bottles of rhubarb juice were sold in June 2024?", "3 + 5 = 8 bottles."),
-    ("How many rows of sales are there for elder syrup?", "1 of 3 rows: 2024-07-01."),
-    ("What does a lost key cost?", "A lost key costs 40 pounds."),
-    ("How big is the water tank?", "The water tank holds 1,200 litres and stands behind the shed."),
-    ("What is the plumber's number?", "name: Rosa Tamm; role: plumber; phone: 0555 238 41."),
-    ("Who is Dev?", "Dev, the caretaker, opens the shed on Saturdays."),
-    ("who is dev", "Dev, the caretaker, opens the shed on Saturdays."),
-    ("When is the gate locked?", "The gate is locked at nine in the evening."),
-    ("Wie hoch ist die Jahrespacht?", "Die Jahrespacht beträgt 180 Euro und ist am 1. November fällig."),
-    ("Wer macht die Heizungswartung?", "Die Wartung der Heizung macht Firma Brandl jedes Jahr im September."),
-    ("Wo ist der Kellerschlüssel?", "Der Schlüssel zum Keller hängt im Flur."),
-    ("Wo ist der Keller für die Fahrräder?", "Der Fahrradkeller ist im Hof."),
-    ("Wann werden die Tonnen geleert?", "Die Mülltonnen werden am Dienstag geleert."),
-    ("Wen rufe ich bei einem Rohrbruch an?", "Bei einem Wasserrohrbruch ist Herr Petersen anzurufen."),
-)
+FIRST = read_cases("first_sentences")["cases"]
 NEVER = ("not agreed", "peanut", "jam", "Influenza", "I found no answer")  # in the answers to the first five
 
 
