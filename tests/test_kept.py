@@ -40,7 +40,7 @@ def test_a_copy_is_made_once_with_a_message(cache: Path, caplog: pytest.LogCaptu
         assert requantise(source, "a" * 64) == made
     assert made == requantised_path(source, "a" * 64)
     assert made.stat().st_mtime_ns == before
-    assert [line.split(" for ")[0] for line in caplog.messages] == [f"Preparing {made.name}"]
+    assert [line.split(" for ")[0] for line in caplog.messages if "Larger" not in line] == [f"Preparing {made.name}"]
     assert requantise(source, "b" * 64) != made  # another source
 
 

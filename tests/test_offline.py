@@ -78,6 +78,7 @@ FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill"
 KNOWN = {
     "indexes/documents/isolation/process.py": {"subprocess"},  # starts Python with a module of ours
     "agent/models/catalogue.py": {"subprocess"},  # starts pip or uv, where a person asks for it
+    "agent/serve/models.py": {"subprocess"},  # starts `convagent model pull` for a model of our list
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "yaml.load", "yaml.unsafe_load"}
 

@@ -15,18 +15,18 @@ from typing import Literal
 import msgspec
 
 from agent.models.bundled import find_bundled_gguf
+from agent.models.choice import find_choice_file, read_choice
 from agent.models.embedding import minilm, multilingual
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
 from agent.models.local.hardware import physical_cores
 from agent.models.registry import find_gguf_file, is_server_address
 from indexes.storage.atomic_files import write_file_atomically
-from indexes.storage.directories import find_data_directory, make_private_directory
+from indexes.storage.directories import make_private_directory
 from indexes.storage.files import hash_file
-from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
+from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
 WEIGHTS: Mapping[str, ModuleType] = MappingProxyType({"minilm": minilm, "multilingual": multilingual})  # to be pulled
-CHOICE = "chosen-models.json"
 FLAGS: Mapping[Kind, str] = MappingProxyType({"language": "model", "embedding": "embedder"})
 SHARE_OF_MEMORY = 0.6  # that a model may fill: the rest is other programs'
 RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
@@ -117,22 +117,10 @@ def choose_model(name: str) -> dict[str, str]:
     if kind not in FLAGS:
         raise UsageError(f"{name} is neither a language model nor an embedding model")
     chosen = read_choice() | {FLAGS[kind]: name}
-    path = find_data_directory() / CHOICE
+    path = find_choice_file()
     make_private_directory(path.parent)
     write_file_atomically(path, lambda target: target.write_bytes(msgspec.json.encode(chosen)))
     return chosen
-
-
-def read_choice() -> dict[str, str]:
-    """The models that the person chose, by the names of their flags. Raises `InvalidInputError` for a damaged file."""
-    path = find_data_directory() / CHOICE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-    except FileNotFoundError:
-        return {}
-    except msgspec.MsgspecError as error:
-        remedy = "Delete it, and choose again: convagent model use NAME."
-        raise InvalidInputError(f"is damaged ({error})", where=str(path), remedy=remedy) from error
 
 
 def find_model_file(name: str) -> Path:

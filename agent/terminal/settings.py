@@ -95,7 +95,7 @@ def read_defaults() -> dict[str, Any]:
 
     A run does not heed these: what it is made by stands in its command. Raises `InvalidInputError` for damaged files.
     """
-    from agent.models.catalogue import read_choice
+    from agent.models.choice import read_choice
 
     chosen, tables = read_choice(), read_settings_file()
     return tables | {command: chosen | tables.get(command, {}) for command in CONVERSING if chosen}

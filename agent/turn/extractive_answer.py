@@ -58,7 +58,9 @@ def extract_answer(
     if parts := split_parts(query.utterance):
         asked = replace(query, utterance=parts[1], rewrite=f"{parts[1]} ({parts[0]})")
         led = [ask(parts[0], "")] if query.standalone == query.utterance else ranked[:1]
-        wanted = [*led, *rank_quotes(quotes, asked, (), embedder, tuning)[0][:1], *wanted]
+        second = rank_quotes(quotes, asked, (), embedder, tuning)[0]
+        others = [quote for quote in second if quote.texts != led[0].texts and quote.reading.margin >= 0]
+        wanted = [*led, *(others or second)[:1], *wanted]
     sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
     return Response(sentences, find_direct_answer(wanted[0], tuning.answer), nearby)
