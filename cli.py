@@ -780,8 +780,8 @@ def model_pull(
 
     path, is_new = pull_model(name)
     log.info("fetched, %.0f MB" if is_new else "was there already, %.0f MB", path.stat().st_size / 1e6)
-    model_use(name)
     typer.echo(path)
+    model_use(name)  # last: what is neither kind of model is fetched all the same
 
 
 @model_app.command("use")

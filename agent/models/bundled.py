@@ -79,13 +79,16 @@ def requantised_path(source: Path, digest: str) -> Path:
 
 def requantise(source: Path, digest: str, *, anew: bool = False) -> Path:
     """The Q8_0 form of a GGUF in the cache; where that cannot be written, the source itself."""
-    if not requantised_path(source, digest).exists():
-        log.info("Larger models write answers: `convagent model list` shows those that this machine can run")
+    target = requantised_path(source, digest)
+    is_first = not target.exists()
     try:
-        return keep_copy(requantised_path(source, digest), lambda target: _write_requantised(source, target), anew=anew)
+        kept = keep_copy(target, lambda target: _write_requantised(source, target), anew=anew)
     except RunError as error:
         log.info("The copy cannot be kept (%s): using the model as it is", error.what)
         return source
+    if is_first:  # once, where it can be remembered
+        log.info("Larger models write answers: `convagent model list` shows those that this machine can run")
+    return kept
 
 
 def keep_copy(target: Path, write: Callable[[Path], object], *, anew: bool) -> Path:
