@@ -69,9 +69,9 @@ def answer_turn(
     utterances = [message.text for message in conversation.messages if message.role == "user"]
     needs = find_needs(ptkb, statements, utterances)  # an allergy counts whether it was selected or not
     if tools.documents and given == NOTHING:
-        whole = answer_from_whole_documents(utterances, tools.documents, tools.search, embedder, plan.tuning.answer)
+        whole = answer_from_whole_documents(query, hits, tools.documents, tools.search, embedder, plan.tuning.answer)
         if whole and is_harmless(whole.passages, needs, utterances):
-            whole = write_whole_answer(whole, utterance, Writer(llm, tools.show, leads=False), plan)
+            whole = write_whole_answer(whole, query, Writer(llm, tools.show, leads=False), plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
     depths = FURTHER if needs and given.hits is None else (1,)
     for depth in depths:  # until enough is left that fits

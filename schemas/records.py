@@ -355,6 +355,7 @@ class WholeAnswer:
     response: Response
     passages: tuple[Passage, ...]
     is_summary: bool = False  # whether a model that writes may say it in its own words
+    is_request: bool = False  # whether a model that writes is asked for something made of these passages
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,6 +270,11 @@ def test_questions_to_begin_with_ratings_titles_and_all_documents(
     page.until(lambda: "The <kettle>" in page.driver.page_source.replace("&lt;", "<").replace("&gt;", ">"))
     exported = server.get(f"{chat.removeprefix(server.address)}/conversation.md").text
     assert exported.endswith("*Rated bad.*\n")
+    page.ask("When are the radiators bled?")
+    press(page, "main .starters button")  # what else the document says
+    page.until(
+        lambda: page.text("#latest h2") == "Summarise “Wood stove” (house/heating.md)" and page.all("#latest .answer")
+    )
     if size == PHONE:
         page.click(".fresh")
         page.until(lambda: page.all(".welcome"))

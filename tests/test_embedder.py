@@ -28,7 +28,8 @@ WORDS = ("bread", "fern", "trumpet")
 class Counted:
     """An embedder of three words, to see what is asked of it: a text's vector is which of them it holds, if any."""
 
-    name, digest, size, max_tokens, encode_turn, read, spread = "counted", "0" * 64, 4, 99, None, None, 1.0
+    name, digest, size, max_tokens, spread = "counted", "0" * 64, 4, 99, 1.0
+    encode_turn, read, read_table = None, None, None
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -14,42 +14,7 @@ from indexes.index_vectors import cache_vectors
 from schemas.records import Response
 from tests.conftest import needs_embedder, no_progress, read_cases
 
-DOCUMENTS = {
-    "recipes/satay.md": "# Satay noodles\n\nBoil the noodles and stir in the peanut butter. Ready in 20 minutes.\n\n"
-    "Warning: dangerous for people who are allergic to peanuts.\n",
-    "recipes/lentil-soup.md": "# Lentil soup\n\nA warm dinner for four: cook the lentils for 25 minutes.\n\n"
-    "Contains celery.\n",
-    "recipes/rye-bread.md": "# Rye bread\n\nBake it for an hour. Wrapped in a cloth, the rye bread keeps nine days.\n",
-    "recipes/plum-jam.md": "# Plum jam\n\nBoil the plums with sugar. In a cool cellar the jam keeps for a year.\n",
-    "home/lease.txt": "LEASE\n\nPets\n\nDogs may be kept only with written permission of the landlord.\n",
-    "home/insurance.txt": "HOUSEHOLD INSURANCE\n\nNatural hazards: flood and backwater. It was not agreed in this "
-    "contract.\n",
-    "home/boiler.md": "# Boiler\n\nInstalled in May 2016.\n\n## Displays\n\nF.22 means that the water pressure is too "
-    "low.\n"
-    "To top up: open the black valve until the needle stands at 1.5 bar.\n",
-    "health/vaccinations.csv": "vaccine,year,doctor\nInfluenza,2022,Rosa Tamm\nTetanus,2019,Rosa Tamm\n",
-    "work/plan.md": "# Release plan\n\nHeron gets released on 14 October. It is so late because the new payment "
-    "service has to be "
-    "certified first.\n",
-    "travel/harnby.md": "# Weekend in Harnby\n\n## Getting there\n\nThe night train to Harnby costs 61 EUR.\n\n"
-    "## Hotel\n\nThe hotel in Harnby costs 94 EUR per night.\n\n## Hut\n\nThe hut in Harnby costs 52 EUR per night.\n",
-    "garden/sales.csv": "date,what,bottles,price\n2024-06-02,rhubarb juice,3,4.50 EUR\n"
-    "2024-06-16,rhubarb juice,5,7.50 EUR\n"
-    "2024-07-01,elder syrup,2,6.00 EUR\n",
-    "club/boat-fees-2023.md": "# Boat fees 2023\n\nAn hour in the canoe costs 9 EUR.\n",
-    "club/boat-fees-2025.md": "# Boat fees 2025\n\nAn hour in the canoe costs 12 EUR.\n",
-    "club/allotment.md": "# Allotment rules\n\nA lost key costs 40 pounds. The gate is locked at nine in the evening.\n"
-    "Dev, the caretaker, opens the shed on Saturdays.\n"
-    "The water tank holds 1,200 litres and stands behind the shed. Bicycles may be left in the rack by the gate.\n",
-    "home/contacts.csv": "name,role,phone\nRosa Tamm,plumber,0555 238 41\nHalvorsen,chimney sweep,0555 660 17\n",
-    "haus/garten.txt": "Pachtvertrag über den Garten am Mühlbach\n\nDie Jahrespacht beträgt 180 Euro und ist am "
-    "1. November fällig. Der Pächter hält die Hecke unter 1,20 Metern.\n",
-    "haus/heizung.md": "# Heizung\n\nDie Wartung der Heizung macht Firma Brandl jedes Jahr im September. "
-    "Sie kostet 140 Euro.\nDer Schlüssel zum Keller hängt im Flur.\n",
-    "haus/hausordnung.md": "# Hausordnung\n\nDer Fahrradkeller ist im Hof. Die Mülltonnen werden am Dienstag geleert. "
-    "Bei einem Wasserrohrbruch ist Herr Petersen anzurufen.\n",
-    "club/sauna.txt": "The sauna of the rowing club is closed on Mondays.\n",
-}
+DOCUMENTS = read_cases("first_sentences")["documents"]
 Ask = Callable[..., Response]
 
 
@@ -99,6 +64,12 @@ def test_the_sentence_that_answers_stands_first(ask: Ask) -> None:
         response = ask(asked)
         assert first in f"{response.direct} {response.sentences[0].text}", asked
         assert number >= len(NEVER) or NEVER[number] not in response.text, asked
+
+
+@pytest.mark.xfail(strict=True, reason="the number of bottles in the one row is taken for that of rows")
+def test_rows_are_told_from_what_they_count(ask: Ask) -> None:
+    question, said = read_cases("first_sentences")["not_yet"]
+    assert ask(question).direct == said
 
 
 def test_noise_of_an_earlier_answer_does_not_come_back(ask: Ask) -> None:

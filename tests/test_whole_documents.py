@@ -5,15 +5,20 @@ from pathlib import Path
 import pytest
 
 from agent.chat.session import Session, open_assistant, open_collection
+from agent.chat.small_talk import suggest_follow_ups
 from agent.chat.store import Store
+from agent.models.protocol import ignore_call
+from agent.models.scripted import Script, ScriptedModel
 from agent.turn.clarification import choose_name, complete_utterance
+from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.drafts import find_request, write_draft
 from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
-from schemas.records import Message, Response
+from schemas.records import Message, Plan, Query, Response
 from tests.conftest import needs_embedder, no_progress, read_cases
 
 CASES = read_cases("whole_documents")
-FILES, NOTES = CASES["files"], CASES["notes"]
+FILES, NOTES, LETTERS = CASES["files"], CASES["notes"], CASES["letters"]
 
 
 def open_session(tmp_path: Path, files: dict[str, str], embedder: Embedder | None = None) -> Session:
@@ -115,3 +120,38 @@ def test_a_document_is_known_by_what_its_name_means(minilm: Embedder, tmp_path: 
     session = open_session(tmp_path, FILES, minilm)
     assert "410 EUR" in ask(session, "Summarise the rental contract").text
     assert "no document" in ask(session, "Summarise the marriage certificate").text
+
+
+@needs_embedder
+@pytest.mark.parametrize(("question", "says", "says_not"), CASES["known"])
+def test_a_document_is_known_by_its_kind_sender_or_section(
+    question: str, says: str, says_not: str, minilm: Embedder, tmp_path: Path
+) -> None:
+    said = ask(open_session(tmp_path, LETTERS, minilm), question).text
+    assert (says in said, says_not in said) == (True, False), said
+
+
+def test_what_else_a_document_says_is_offered(tmp_path: Path) -> None:
+    session = open_session(tmp_path, LETTERS)
+    session.ask("When does the bond come back?")
+    session.ask("Thank you")
+    offered = [suggest_follow_ups(turn, session.assistant.collection) for turn in session.turns]
+    assert offered == [("Summarise “Booking” (hall.md)",), ()]
+
+
+@pytest.mark.parametrize(("request_", "of"), CASES["requests"])
+def test_requests_to_write_are_no_questions(request_: str, of: str | None) -> None:
+    assert find_request(request_) == of
+
+
+def test_what_a_model_writes_on_request_is_held_against_the_documents(tmp_path: Path) -> None:
+    asked = "Draft a reply to the heating mail"
+    session = open_session(tmp_path, LETTERS)
+    assert "cannot translate or write" in ask(session, asked).text
+    reply = "Dear Mr Kessler, Thursday 23 January suits me. Mrs Ott will open the door at 8, not at 11."
+    llm = ScriptedModel(Script(ask={"write": [reply]}), ignore_call, writes_answers=True)
+    index = session.assistant.collection.index
+    (mail,) = (passage for passage in index.read(index.get_ids(range(len(index)))) if passage.document == "heating.eml")
+    response = write_draft(Query(asked), (mail,), Writer(llm, leads=False), Plan())
+    assert [sentence.text for sentence in response.sentences][-2] == "Not in the documents: Ott, 11."
+    assert response.used == (mail.id,)

@@ -32,7 +32,8 @@ class CountingEmbedder:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.name, self.size = embedder.name, embedder.size
-        self.encode_turn, self.read, self.spread = embedder.encode_turn, embedder.read, embedder.spread
+        self.encode_turn, self.read, self.read_table = embedder.encode_turn, embedder.read, embedder.read_table
+        self.spread = embedder.spread
         self.digest, self.max_tokens = embedder.digest, embedder.max_tokens
         self.count_tokens = embedder.count_tokens
         self.texts: list[str] = []

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 Example = TypeVar("Example")
 WARM_UP, FLOOR = 0.1, 0.05  # shares of the steps and of the learning rate
 REPORT_EVERY, SAVE_EVERY = 50, 100  # steps
+HAS_HALF = "AVX512" in torch.backends.cpu.get_cpu_capability()  # without it 16 bits are many times slower than 32
 MAX_NORM = 1.0  # of a gradient
 
 

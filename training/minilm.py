@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from peft import LoraConfig, get_peft_model
+from safetensors.numpy import load_file
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
 from agent.models.embedding.minilm import NAME, find_weights
-from agent.models.embedding.query_encoder_and_reader import A, B
-from training.loop import pad
+from agent.models.embedding.query_encoder_and_reader import SCALE, A, B
+from training.loop import HAS_HALF, pad
 
 WIDTH = 384  # numbers in a state
 LAYERS = ["query", "key", "value", "dense"]  # whose weights are changed
@@ -32,7 +35,7 @@ class ChangedMiniLM(nn.Module):
 
     def states(self, ids: Tensor) -> Tensor:
         """A state for each token: (texts, tokens) to (texts, tokens, 384)."""
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=HAS_HALF):
             found: Tensor = self.bert(input_ids=ids, attention_mask=mask_of(ids)).last_hidden_state
         return found.float()
 
@@ -57,6 +60,28 @@ def pool(states: Tensor, ids: Tensor) -> Tensor:
     """The mean of each text's states, of length 1."""
     mask = mask_of(ids).unsqueeze(-1).float()
     return nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+
+
+def changes_as_integers(bert: Any, base: Mapping[str, Tensor]) -> dict[str, npt.NDArray[Any]]:
+    """Of each weight that was learned the change, as 8-bit integers with a scale a row."""
+    tensors: dict[str, npt.NDArray[Any]] = {}
+    for name, weight in bert.named_parameters():
+        if weight.requires_grad:
+            change = (weight.detach() - base[name]).numpy()
+            scale = np.abs(change).max(axis=-1, keepdims=True) / 127 + 1e-12
+            tensors[name] = np.rint(change / scale).astype(np.int8)
+            tensors[f"{name}{SCALE}"] = scale.astype(np.float32)
+    return tensors
+
+
+@torch.no_grad()
+def load_integers(bert: Any, path: Path) -> dict[str, Tensor]:
+    """Add such changes to the weights; returns all that the file has."""
+    tensors = {name: torch.from_numpy(values) for name, values in load_file(path).items()}
+    for name, weight in bert.named_parameters():
+        if name in tensors:
+            weight += tensors[name].float() * tensors[f"{name}{SCALE}"]
+    return tensors
 
 
 def save_changes(model: ChangedMiniLM, heads: Mapping[str, nn.Linear], path: Path) -> None:

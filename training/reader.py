@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
 from agent.models.embedding.minilm import NAME, find_weights
 from agent.models.learned import READER
 from agent.models.registry import open_embedder
-from training.loop import Schedule, endless_batches, pad, read_arguments, train
-from training.minilm import WIDTH, mask_of
+from training.loop import HAS_HALF, Schedule, endless_batches, pad, read_arguments, train
+from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of
 from training.reading import ReadingExample, Span, read_examples, split_sentences
 
 TOKENS = 224  # of question and passage
@@ -69,7 +69,7 @@ class Reader(nn.Module):
     def logits(self, items: Sequence[Item]) -> Tensor:
         """(texts, tokens, 2): `NEVER` where no answer can be."""
         ids = pad([item.ids for item in items]).long()
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=HAS_HALF):
             states = self.bert(input_ids=ids, attention_mask=mask_of(ids)).last_hidden_state
         found: Tensor = self.ends(states.float()) * HEAD_GAIN
         can_be = torch.zeros_like(ids, dtype=torch.bool)
@@ -210,13 +210,7 @@ def _auc(margins: Sequence[tuple[float, bool]]) -> float:
 def save_reader(model: Reader, path: Path) -> None:
     """Write what was learned: of each weight the change, as 8-bit integers with a scale a row."""
     base = AutoModel.from_pretrained(find_weights().parent, add_pooling_layer=False).state_dict()
-    tensors: dict[str, np.ndarray] = {}
-    for name, weight in model.bert.named_parameters():
-        if weight.requires_grad:
-            change = (weight.detach() - base[name]).numpy()
-            scale = np.abs(change).max(axis=-1, keepdims=True) / 127 + 1e-12
-            tensors[name] = np.rint(change / scale).astype(np.int8)
-            tensors[f"{name}.scale"] = scale.astype(np.float32)
+    tensors = changes_as_integers(model.bert, base)
     head = torch.cat([model.ends.weight, model.ends.bias[:, None]], 1).detach() * HEAD_GAIN
     tensors["ends"] = head.numpy().astype(np.float32)
     save_file(tensors, path, metadata={"base": NAME})
@@ -224,12 +218,8 @@ def save_reader(model: Reader, path: Path) -> None:
 
 def load_reader(model: Reader, path: Path) -> None:
     """Go on from what `save_reader` wrote."""
-    tensors = {name: torch.from_numpy(values) for name, values in load_file(path).items()}
-    head = tensors.pop("ends") / HEAD_GAIN
+    head = load_integers(model.bert, path)["ends"] / HEAD_GAIN
     with torch.no_grad():
-        for name, weight in model.bert.named_parameters():
-            if name in tensors:
-                weight += tensors[name].float() * tensors[f"{name}.scale"]
         model.ends.weight.copy_(head[:, :-1])
         model.ends.bias.copy_(head[:, -1])
 

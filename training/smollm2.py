@@ -16,7 +16,7 @@ from agent.models.local.llama_cpp import ADAPTER_TEMPLATE, ChatTemplate
 from agent.models.protocol import Conversation, Task
 from schemas.records import Message
 from training.gguf_adapter import write_adapter
-from training.loop import Schedule, endless_batches, pad, train
+from training.loop import HAS_HALF, Schedule, endless_batches, pad, train
 
 RANK = 16
 LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -63,7 +63,7 @@ class TaughtSmolLM2(nn.Module):
         mask = pad([[1] * len(item) for item in batch]).long()
         learned = pad([[*[0] * len(item.prompt), *[1] * len(item.reply)] for item in batch]).bool()
         causal = self.adapted.base_model.model
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=HAS_HALF):
             states = causal.model(input_ids=ids, attention_mask=mask).last_hidden_state
             logits = causal.lm_head(states[:, :-1][learned[:, 1:]])
         return nn.functional.cross_entropy(logits.float(), ids[:, 1:][learned[:, 1:]])

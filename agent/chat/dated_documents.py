@@ -15,22 +15,12 @@ import numpy as np
 
 from agent.chat.store import ChatTurn
 from agent.turn.extractive_answer import says_not_found
-from indexes.documents.collection import Collection, has_all_words, name_documents, stem_path
+from indexes.documents.collection import ENDINGS, Collection, has_all_words, name_documents, stem_path
 from indexes.text.analysis import ENGLISH
 from indexes.text.dates import Period, find_period, to_period
 from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Message, Passage, Query, Response, Sentence, Turn, TurnResult, find_document
 
-_KINDS = {  # how the names of their files end; all documents end in ""
-    "mail message nachricht": (".eml", ".mbox", ".msg"),
-    "pdf": (".pdf",),
-    "table tabelle spreadsheet": (".csv", ".tsv", ".xlsx", ".ods"),
-    "slide presentation": (".pptx", ".odp"),
-    "note notiz": (".md", ".txt"),
-    "picture photo": (".png", ".jpg", ".jpeg", ".tif", ".tiff"),
-    "document file dokument datei": ("",),
-}
-ENDINGS = {word: endings for words, endings in _KINDS.items() for word in words.split()}
 _MESSAGE = re.compile(r"(.*\.mbox:message\d+)(?:\.\d+)?", re.IGNORECASE)
 _SENDER = re.compile(r"\((?:.*?, )?from (?P<sender>[^()]*)\)")  # in the title of a message
 
@@ -317,7 +307,7 @@ def answer_by_date(turn: Turn, history: Sequence[Message], collection: Collectio
 def _present(overview: TurnResult, item: DatedItem) -> TurnResult:
     """What an item says, below its name and date; of one that is too short for a summary the first sentence.
 
-    A message is named by its title, which has its subject, date and sender: the row that says so, too, is left out.
+    A message is named by its title, which has its subject, date and sender.
     """
     first = item.passages[0]
     name = first.title if item.is_message else item.describe()
@@ -325,7 +315,5 @@ def _present(overview: TurnResult, item: DatedItem) -> TurnResult:
         opening = Sentence(next(iter(split_sentences(first.text)), first.text), (first.id,))
         response = Response((opening,), name)
         return replace(overview, hits=(Hit(first.id, 1.0),), passages=item.passages, responses=(response,))
-    header = ("from: ", "to: ", "date: ", "subject: ") if item.is_message else ()
-    said = tuple(each for each in overview.response.sentences if not each.text.startswith(header))
-    response = replace(overview.response, sentences=said or overview.response.sentences, direct=name)
+    response = replace(overview.response, direct=name)
     return replace(overview, responses=(response,))

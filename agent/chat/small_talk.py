@@ -6,18 +6,21 @@ thank-you does less harm than to reply "You are welcome" to a question. `tests/c
 
 import re
 import unicodedata
+from itertools import islice
 
-from agent.chat.dated_documents import ENDINGS, describe_listing, find_listing
+from agent.chat.dated_documents import describe_listing, find_listing
 from agent.chat.scope import change_scope, find_scope_request, keep_to_scope
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.interface_sentences import SENTENCES, choose_talk
-from indexes.documents.collection import Collection
+from agent.turn.whole_answer import list_sections
+from indexes.documents.collection import ENDINGS, Collection
 from indexes.text.analysis import ENGLISH
 from indexes.words import match_any
-from schemas.records import Query, Response, Sentence, Turn, TurnResult
+from schemas.records import Query, Response, Sentence, Turn, TurnResult, find_document
 
 MAX_CHARACTERS = 120  # of an utterance that may be small talk
-MAX_WORDS = 8  # of a title in a question to begin with
+MAX_FOLLOW_UPS, MAX_PASSAGES = 3, 60  # offered; passages of a document in which sections are looked for
+MAX_WORDS = 8  # of a title in a question that is offered
 HELP = (
     "Ask a question, and go on asking: I follow what was said.",
     "You can also say “which documents do you have?”, or “only in” a folder.",
@@ -75,6 +78,20 @@ def _reply_to_courtesy(kind: TurnKind, utterance: str, name: str) -> tuple[str, 
         "farewell": (said_in.goodbye,),
         "help": (said_in.about_me.format(name=name), *(HELP if said_in == SENTENCES[ENGLISH] else ())),
     }[kind]
+
+
+def suggest_follow_ups(turn: ChatTurn, collection: Collection) -> tuple[str, ...]:
+    """To go on with: what else the first document says that was cited, section by section."""
+    documents, used = collection.open_documents(), turn.answered.response.used
+    name = find_document(used[0]) if used else ""
+    if documents is None or name not in documents.names:
+        return ()
+    passages = documents.read(name, MAX_PASSAGES)
+    sections, cited = list_sections(passages), list_sections(passages, turn.answered.response.text)
+    after = sections.index(cited[-1]) + 1 if cited else 0
+    left = (section for section in (*sections[after:], *sections[:after]) if section not in cited)
+    short = (section for section in left if len(section.split()) <= MAX_WORDS)
+    return tuple(f"Summarise “{section}” ({name})" for section in islice(short, MAX_FOLLOW_UPS))
 
 
 def suggest_questions(collection: Collection) -> tuple[str, ...]:

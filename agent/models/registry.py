@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from agent.models.hub import PREFIX, fetch
 from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 from agent.models.protocol import LanguageModel, Listener, ignore_call
-from indexes.ranking.vectors import Embedder, Read, Readout
+from indexes.ranking.vectors import Embedder, Read, Readout, ReadTable, TableReadout
 from indexes.storage.cache import Cache
 from indexes.storage.files import hash_file
 from schemas.addresses import is_loopback
@@ -30,6 +31,7 @@ STAYS = "Nothing leaves this machine."
 STAYS_WITH_SERVER = "What you ask goes to this server and no further."
 SERVER_SCHEMES = ("http://", "https://")
 Open = Callable[[Listener], LanguageModel]
+Taught = TypeVar("Taught")
 log = logging.getLogger("convagent")
 
 
@@ -130,11 +132,12 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
         from agent.models.embedding import minilm, multilingual
 
         many = threads or threads_to_use()
+        found = multilingual.open_multilingual(multilingual.find_weights(), many)
         try:
-            read = _keep_reading(minilm.find_weights(), many)
+            weights = minilm.find_weights()
         except MissingError:
-            read = None
-        return multilingual.open_multilingual(multilingual.find_weights(), many, read)
+            return found
+        return replace(found, read=_keep_reading(weights, many), read_table=_keep_tables(weights, many))
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
     from agent.models.embedding import llama_cpp
 
@@ -155,22 +158,15 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     )
     open_encoder = cache(partial(open_query_encoder, weights, DIGEST, threads))
     encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder()(text))
-    return replace(embedder, encode_turn=encode_turn, read=_keep_reading(weights, threads))
+    read, read_table = _keep_reading(weights, threads), _keep_tables(weights, threads)
+    return replace(embedder, encode_turn=encode_turn, read=read, read_table=read_table)
 
 
 def _keep_reading(weights: Path, threads: int) -> Read:
-    """The reader over these weights, opened when it is first needed. It reads nothing where it cannot be opened, which
-    is said once: answers are chosen as without it."""
+    """The reader over these weights. It reads nothing where it cannot be opened: answers are chosen as without it."""
     from agent.models.embedding.query_encoder_and_reader import open_reader
-    from agent.models.learned import QUERY_ENCODER_BASE
 
-    @cache
-    def find_reader() -> Read | None:
-        try:
-            return open_reader(weights, QUERY_ENCODER_BASE, threads)
-        except ConvagentError as error:
-            log.warning("Answers are chosen without the reader: %s", error)
-            return None
+    find_reader = _open_when_needed(open_reader, weights, threads, "Answers are chosen without the reader")
 
     @lru_cache(maxsize=PASSAGES_KEPT)
     def read_once(question: str, passage: str) -> Sequence[Readout]:
@@ -178,6 +174,36 @@ def _keep_reading(weights: Path, threads: int) -> Read:
         return read(question, passage) if read else ()
 
     return read_once
+
+
+def _keep_tables(weights: Path, threads: int) -> ReadTable:
+    """The reader of tables over these weights. It tells nothing where it cannot be opened: nothing is computed."""
+    from agent.models.embedding.table_reader import open_table_reader
+
+    find_reader = _open_when_needed(open_table_reader, weights, threads, "Nothing is computed over tables")
+
+    def read_table(question: str, blocks: Sequence[Sequence[str]]) -> TableReadout | None:
+        read = find_reader()
+        return read(question, blocks) if read else None
+
+    return read_table
+
+
+def _open_when_needed(
+    open_taught: Callable[[Path, str, int], Taught], weights: Path, threads: int, without: str
+) -> Callable[[], Taught | None]:
+    """Opens what was taught over these weights at the first call; None where it cannot be, which is said once."""
+    from agent.models.learned import QUERY_ENCODER_BASE
+
+    @cache
+    def find() -> Taught | None:
+        try:
+            return open_taught(weights, QUERY_ENCODER_BASE, threads)
+        except ConvagentError as error:
+            log.warning("%s: %s", without, error)
+            return None
+
+    return find
 
 
 def is_server_address(name: str) -> bool:

@@ -19,7 +19,7 @@ from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Session, check_utterance
-from agent.chat.small_talk import suggest_questions
+from agent.chat.small_talk import suggest_follow_ups, suggest_questions
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
 from agent.serve.documents import list_suffixes
@@ -233,6 +233,7 @@ class Pages:
             "chats": store.list_chats(words, CHATS_SHOWN),
             "ratings": {} if chat is None or unkept else store.read_ratings(chat),
             "starters": () if turns or pending else suggest_questions(collection),
+            "follow_ups": suggest_follow_ups(turns[-1], collection) if turns and not pending and not unkept else (),
             "chat": chat,
             "turns": turns[: pending.draft.replaces - 1] if pending and pending.draft.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),

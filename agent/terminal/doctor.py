@@ -122,6 +122,7 @@ def _describe_machine() -> Iterator[Fact]:
     yield Fact("cache", str(cached), "can be written" if is_writable(cached) else "cannot be written")
 
 
+LARGER = "larger models write: convagent model list"
 WHO = {  # rewrites the turn, chooses statements, calls the search and makes the answer
     "none": ("the taught encoder", "words and meaning", "the program", "quoted"),
     "smollm2": ("the model and an encoder, both taught", "likelihood and meaning", "the model", "quoted"),
@@ -132,9 +133,9 @@ WHO = {  # rewrites the turn, chooses statements, calls the search and makes the
 def _describe_turn(model: str) -> Iterator[Fact]:
     """Who does what in a turn."""
     who = WHO.get(model, WHO[""])
-    about = "of a billion parameters or more" if model not in ("none", "smollm2") else ""
-    jobs = zip(("query rewriting", "statements", "search", "answer"), who, strict=True)
-    return (Fact(job, by, about if "large" in by else "") for job, by in jobs)
+    for job, by in zip(("query rewriting", "statements", "search", "answer"), who, strict=True):
+        about = "of a billion parameters or more" if "large" in by else LARGER if by == "quoted" else ""
+        yield Fact(job, by, about)
 
 
 @cache

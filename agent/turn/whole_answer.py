@@ -11,20 +11,25 @@ from agent.turn.clarification import ask_which
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.writing.checked_answer import Writer
+from agent.turn.writing.drafts import CANNOT, find_request, write_draft
 from agent.turn.writing.reply import is_writer, write_response
-from indexes.documents.collection import WholeDocuments, has_all_words, stem_path
+from indexes.documents.collection import ENDINGS, WholeDocuments, has_all_words, stem_path
 from indexes.documents.tables.table import find_tables
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import load_stop_words, word_set
 from indexes.text.response_length import MAX_TOKENS, leading_within_limit
+from indexes.text.units import split_units
 from schemas.records import Hit, Passage, Plan, Query, Response, Sentence, WholeAnswer
 from schemas.tuning import AnswerTuning
 
+NEAR_HITS = 8  # a table with a row among them is asked
+REQUEST_PASSAGES = 4  # that a model reads for what it is asked to write
 SUMMARY_WORDS = 120  # at most; more than of another answer
-MAX_EMBEDDED = 300  # sentences of a document, or names; those of a longer one are compared by their words
+MAX_EMBEDDED = 300  # sentences of a document, or documents; those of a longer one are compared by their words
 MIN_WORDS = 5  # of a sentence that may stand in a summary
 SHORT_WORDS = 8  # a shorter one seldom says much alone
 SHORT, DOUBTFUL, FIGURE = -0.15, -0.1, 0.1  # what is added to the score of such a sentence, and of one with a number
+HEADERS = ("from: ", "to: ", "date: ", "subject: ")  # of a message, whose title says it, too
 SHOWN_ROWS = 3  # of a document that is a table
 MAX_ASKED = 4  # documents of which it is asked which is meant
 SUMMARY_LENGTH = "in four to six sentences"  # as a model is asked for it
@@ -38,9 +43,12 @@ _ASKS = re.compile(
     r"(?:,? (?:for me|please|briefly|in short|zusammen|in (?P<length>\w+|a few) (?:sentences?|points?|lines?)))*",
     re.IGNORECASE,
 )
-_SAYS = re.compile(r"^what do(?:es)? (.+?) (?:say|contain)$", re.IGNORECASE)
+_SAYS = re.compile(
+    r"^what (?:(?:do|does|did) (?P<said>.+?) (?:say|contain|write)|(?:is|was) (?P<about>.+?) about)$", re.IGNORECASE
+)
 _NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight")
-NEAR_NAME = 0.5  # the cosine from which a document's name may be what is meant: the "rental contract" is the lease
+NEAR_NAME = 0.5  # the cosine from which a document may be what is meant: the "rental contract" is the lease;
+NEAR, NEAR_OF_KIND, AHEAD = 0.35, 0.25, 0.1  # a lower one is enough where no other, or no other mail, comes so near
 _NO_SUBJECT = word_set(
     "the a an my our your this that these file document documents paper text letter pdf der die das den dem des mein "
     "meine"
@@ -60,11 +68,16 @@ def summarise(
 ) -> WholeAnswer | None:
     """The summary of the document that is asked for; None where none is, or it is not sure which."""
     text = " ".join(utterance.split()).rstrip(" ?!.")
-    asked = _ASKS.fullmatch(_SAYS.sub(r"outline \1", text))
+    says = _SAYS.fullmatch(text)
+    asked = _ASKS.fullmatch(f"outline {says['said'] or says['about']}" if says else text)
     if asked is None or _POINTS_BACK.fullmatch(asked["subject"]):
         return None
     subject, chosen = asked["subject"], asked["chosen"]
-    by_contents = (lambda _query: ()) if _SAYS.search(text) else search  # "what does the sign say" names no document
+    if subject.startswith("“") and subject.endswith("”"):
+        heading = subject[1:-1]
+        if section := _find_section(heading, chosen or "", documents, search):
+            return _quote_central(section, embedder, tuning, heading=heading)
+    by_contents = (lambda _query: ()) if says else search  # "what does the sign say" names no document
     names = [chosen] if chosen in documents.names else find_documents(subject, documents, by_contents)
     names = names or find_by_meaning(subject, documents, embedder)
     if len(names) != 1:
@@ -78,6 +91,23 @@ def summarise(
     return _describe_table(names[0], passages) or _quote_central(
         passages, embedder, tuning, _read_length(asked["length"])
     )
+
+
+def _find_section(
+    heading: str, chosen: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]
+) -> tuple[Passage, ...]:
+    """The document with such a heading: the one that is named, else the one found first; () where none has it."""
+    found = () if chosen in documents.names else documents.index.read([hit.id for hit in search(Query(heading))])
+    having = (passage.document for passage in found if heading in list_sections([passage]))
+    name = chosen if chosen in documents.names else next(having, "")
+    return documents.read(name) if name else ()
+
+
+def list_sections(passages: Sequence[Passage], said: str | None = None) -> list[str]:
+    """The headings in some passages below which something stands, or something of what was said; in order."""
+    units = (unit for passage in passages for unit in split_units(passage) if unit.is_statement)
+    units = (unit for unit in units if said is None or unit.text in said)
+    return list(dict.fromkeys(unit.headings[-1].rstrip(":") for unit in units if len(unit.headings) > 1))
 
 
 def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
@@ -106,13 +136,26 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
 
 
 def find_by_meaning(subject: str, documents: WholeDocuments, embedder: Embedder | None) -> list[str]:
-    """The document whose name and title are nearest to what is meant; [] where none is near."""
-    if embedder is None or not 0 < len(documents.names) <= MAX_EMBEDDED:
+    """The document that is nearest to what is meant by its name, or by how it begins and ends; [] where none is near.
+
+    "The landlord's mail" is a mail where there is one.
+    """
+    wanted = stem_path(subject.casefold())
+    endings = next((ends for word, ends in ENDINGS.items() if any(ends) and stem_path(word) & wanted), ())
+    of_kind = [name for name in documents.names if endings and name.casefold().endswith(endings)]
+    names = of_kind or documents.names
+    if len(of_kind) == 1 and not stem_path(_keep_content_words(subject.casefold())) - _KINDS:  # "the mail"
+        return of_kind
+    if embedder is None or not 0 < len(names) <= MAX_EMBEDDED:
         return []
-    shown = [re.sub(r"[/._-]", " ", f"{PurePath(name).stem} {documents.read_title(name)}") for name in documents.names]
-    cosines = embedder.embed(shown) @ embedder.embed([subject])[0] / embedder.spread
-    best = int(cosines.argmax())
-    return [documents.names[best]] if cosines[best] >= NEAR_NAME else []
+    named = [re.sub(r"[/._-]", " ", f"{PurePath(name).stem} {documents.read_title(name)}") for name in names]
+    told = [f"{name} {documents.describe(path)}" for name, path in zip(named, names, strict=True)]
+    near = embedder.embed([*named, *told]) @ embedder.embed([subject])[0] / embedder.spread
+    cosines = near.reshape(2, -1).max(axis=0)
+    best, *others = sorted(range(len(names)), key=lambda n: -cosines[n])
+    ahead = cosines[best] - max((cosines[n] for n in others), default=0)
+    is_near = cosines[best] >= (NEAR_OF_KIND if of_kind else NEAR) and ahead >= AHEAD
+    return [names[best]] if is_near or cosines[best] >= NEAR_NAME else []
 
 
 def _read_length(asked: str | None) -> int | None:
@@ -147,10 +190,15 @@ def _describe_table(name: str, passages: Sequence[Passage]) -> WholeAnswer | Non
 
 
 def _quote_central(
-    passages: Sequence[Passage], embedder: Embedder | None, tuning: AnswerTuning, most: int | None = None
+    passages: Sequence[Passage],
+    embedder: Embedder | None,
+    tuning: AnswerTuning,
+    most: int | None = None,
+    heading: str = "",
 ) -> WholeAnswer | None:
-    """The most telling sentences of a document, at most so many, in their order."""
-    quotes = [quote for quote in find_quotes(passages, tuning) if len(quote.lead.split()) >= MIN_WORDS]
+    """The most telling sentences of a document, or below a heading, at most so many, in their order."""
+    found = [quote for quote in find_quotes(passages, tuning) if not heading or _ends_in(quote.heading, heading)]
+    quotes = [one for one in found if len(one.lead.split()) >= MIN_WORDS and not _is_header(one)]
     if not quotes:
         return None
     chosen = _choose(quotes, _score(quotes, embedder), tuning.max_redundancy, most)
@@ -160,6 +208,15 @@ def _quote_central(
     used = {id for sentence in sentences for id in sentence.passage_ids}
     cited = tuple(passage for passage in passages if passage.id in used)
     return WholeAnswer(Response(sentences), cited, is_summary=True)
+
+
+def _is_header(quote: Quote) -> bool:
+    """Whether it is the row of a message that its title says, too."""
+    return "T" in quote.passage.date and quote.lead.startswith(HEADERS)
+
+
+def _ends_in(headings: str, heading: str) -> bool:
+    return f": {headings.rstrip(':')}".endswith(f": {heading}")
 
 
 def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> list[float]:
@@ -196,26 +253,39 @@ def _choose(quotes: Sequence[Quote], scores: Sequence[float], max_redundancy: fl
 
 
 def answer_from_whole_documents(
-    utterances: Sequence[str],
+    query: Query,
+    hits: Sequence[Hit],
     documents: WholeDocuments,
     search: Callable[[Query], tuple[Hit, ...]],
     embedder: Embedder | None,
     tuning: AnswerTuning,
 ) -> WholeAnswer | None:
-    """What a table as a whole says, or a summary; None of any other question.
+    """What a table as a whole says, a summary, or what a model is to make of documents; None of any other question."""
+    near = documents.index.read([hit.id for hit in hits[:NEAR_HITS]])
+    if near and (subject := find_request(query.utterance)) is not None:
+        return _find_material(subject, near, documents, embedder)
+    computed = compute_over_tables(query.standalone, near, documents, embedder)
+    return computed or summarise(query.utterance, documents, search, embedder, tuning)
 
-    `utterances` are the person's, in order.
-    """
-    *earlier, utterance = utterances
-    computed = compute_over_tables(utterance, documents, earlier, embedder.embed if embedder else None)
-    return computed or summarise(utterance, documents, search, embedder, tuning)
+
+def _find_material(
+    subject: str, near: tuple[Passage, ...], documents: WholeDocuments, embedder: Embedder | None
+) -> WholeAnswer:
+    """The beginning of the document that a request names; where it names none, what was found."""
+    is_named = subject and not _POINTS_BACK.fullmatch(subject)
+    named = find_documents(subject, documents, lambda _query: ()) if is_named else []
+    named = named or (find_by_meaning(subject, documents, embedder) if is_named else [])
+    passages = documents.read(named[0]) if len(named) == 1 else near
+    return WholeAnswer(Response((Sentence(CANNOT, ()),)), passages[:REQUEST_PASSAGES], is_request=True)
 
 
-def write_whole_answer(whole: WholeAnswer, utterance: str, writer: Writer, plan: Plan) -> WholeAnswer:
-    """A summary in the words of a model that writes; as it is where none does. Raises `ModelError` where it fails."""
-    if not whole.is_summary or not is_writer(writer, plan):
+def write_whole_answer(whole: WholeAnswer, query: Query, writer: Writer, plan: Plan) -> WholeAnswer:
+    """What a model that writes makes of it; as it is where none does. Raises `ModelError` where it fails."""
+    if not (whole.is_summary or whole.is_request) or not is_writer(writer, plan):
         return whole
-    query = Query(f"{utterance} ({SUMMARY_LENGTH})")
-    response = write_response(query, (), whole.response, whole.passages, writer, None, plan)
+    if whole.is_request:
+        return replace(whole, response=write_draft(query, whole.passages, writer, plan))
+    asked = Query(f"{query.utterance} ({SUMMARY_LENGTH})")
+    response = write_response(asked, (), whole.response, whole.passages, writer, None, plan)
     passages = tuple(passage for passage in whole.passages if passage.id in response.used)
     return replace(whole, response=response, passages=passages)

@@ -18,7 +18,18 @@ from schemas.errors import UsageError, format_count, list_with_limit
 from schemas.records import Passage, find_document
 
 TODAY = "CONVAGENT_TODAY"  # a setting in the environment, which `--today` sets
+OPENING, CLOSING = 25, 8  # words of a document that tell what it is
 MAX_LISTED = 30  # documents named in one reply
+_KINDS = {  # how the names of their files end; all documents end in ""
+    "mail message nachricht": (".eml", ".mbox", ".msg"),
+    "pdf": (".pdf",),
+    "table tabelle spreadsheet": (".csv", ".tsv", ".xlsx", ".ods"),
+    "slide presentation": (".pptx", ".odp"),
+    "note notiz": (".md", ".txt"),
+    "picture photo": (".png", ".jpg", ".jpeg", ".tif", ".tiff"),
+    "document file dokument datei": ("",),
+}
+ENDINGS = {word: endings for words, endings in _KINDS.items() for word in words.split()}
 CHANGED, GONE = "the file has changed since", "the file is gone"
 
 
@@ -47,8 +58,16 @@ class WholeDocuments:
     def names(self) -> tuple[str, ...]:
         return tuple(self._ids)
 
-    def read(self, name: str) -> tuple[Passage, ...]:
-        return self.index.read(self._ids[name])
+    def read(self, name: str, most: int | None = None) -> tuple[Passage, ...]:
+        """Its passages, or the first ones."""
+        return self.index.read(self._ids[name][:most])
+
+    def describe(self, name: str) -> str:
+        """What tells of what kind a document is, and by whom: its beginning and end."""
+        ids = self._ids[name]
+        words = " ".join(passage.text for passage in self.index.read([ids[0], *ids[1:][-1:]])).split()
+        shown = words if len(words) <= OPENING + CLOSING else [*words[:OPENING], "...", *words[-CLOSING:]]
+        return " ".join(shown)
 
     def read_title(self, name: str) -> str:
         (first,) = self.index.read(self._ids[name][:1])

@@ -58,6 +58,19 @@ class Readout:
 Read = Callable[[str, str], Sequence[Readout]]  # of a question and a passage
 
 
+@dataclass(frozen=True, slots=True)
+class TableReadout:
+    """What a model that was taught to read tables makes of a question; all numbers are logits."""
+
+    whole: Vectors  # of the question: what is done
+    columns: Vectors  # a row for each column: what it is to the question
+    values: Sequence[Vectors]  # of each column, for each of its values: that it is meant
+
+
+# Of a question, the table's name, and each column with some values; None where nothing can be read.
+ReadTable = Callable[[str, Sequence[Sequence[str]]], TableReadout | None]
+
+
 class Embedder(Protocol):
     """An embedding model. The cosine of two texts is the product of their vectors."""
 
@@ -74,6 +87,10 @@ class Embedder(Protocol):
     @property
     def read(self) -> Read | None:
         """What finds an answer in a passage, where this model was taught that."""
+
+    @property
+    def read_table(self) -> ReadTable | None:
+        """What tells which columns and values of a table a question is about, where this model was taught that."""
 
     def count_tokens(self, text: str) -> int:
         """How many tokens a text has, with the model's own at its ends, and without any cut."""
@@ -202,8 +219,8 @@ class VectorCache:
         self.wrapped, self._cache = embedder, cache
         self.name, self.digest = embedder.name, embedder.digest
         self.size, self.max_tokens = embedder.size, embedder.max_tokens
-        self.encode_turn, self.read, self.count_tokens = embedder.encode_turn, embedder.read, embedder.count_tokens
-        self.spread = embedder.spread
+        self.encode_turn, self.read, self.read_table = embedder.encode_turn, embedder.read, embedder.read_table
+        self.spread, self.count_tokens = embedder.spread, embedder.count_tokens
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""

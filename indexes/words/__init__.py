@@ -21,7 +21,7 @@ def read_file(name: str) -> dict[str, Any]:
 
 
 def list_words(name: str, languages: Sequence[str] = LANGUAGES) -> tuple[str, ...]:
-    """The words of a list, `numbers` or `columns.weight`, in those languages that have it, one after another.
+    """The words of a list, `numbers` or `cells.yes`, in those languages that have it, one after another.
 
     Raises `KeyError` where none of them has it.
     """

@@ -11,7 +11,7 @@ import numpy as np
 from llama_cpp._internals import LlamaModel
 
 from agent.models.local.weights import decode_rows, load_weights
-from indexes.ranking.vectors import EncodeTurn, Read, Vectors
+from indexes.ranking.vectors import EncodeTurn, Read, ReadTable, Vectors
 from schemas.errors import InvalidInputError
 
 MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
@@ -63,6 +63,7 @@ class LlamaCppEmbedder:
     _encoder: LlamaCppEncoder
     encode_turn: EncodeTurn | None = None
     read: Read | None = None
+    read_table: ReadTable | None = None
     max_tokens: int = MAX_TOKENS
     spread: float = 1.0
 

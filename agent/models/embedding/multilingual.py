@@ -24,7 +24,7 @@ import numpy as np
 from agent.models.bundled import check_digest, keep_copy, list_package_folders, open_from_cache
 from agent.models.embedding.minilm import finish, write_metadata
 from agent.models.learned import MULTILINGUAL_CENTRE, hash_learned
-from indexes.ranking.vectors import Embedder, EncodeTurn, Read, Vectors
+from indexes.ranking.vectors import Embedder, EncodeTurn, Read, ReadTable, Vectors
 from indexes.storage.directories import find_cache_directory, find_data_directory
 from schemas.errors import MissingError
 
@@ -79,6 +79,7 @@ class MultilingualEmbedder:
     size: int
     max_tokens: int
     read: Read | None = None
+    read_table: ReadTable | None = None
     encode_turn: EncodeTurn | None = None
     name: str = "multilingual"
     spread: float = SPREAD
@@ -94,7 +95,7 @@ class MultilingualEmbedder:
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
-def open_multilingual(source: Path, threads: int, read: Read | None) -> MultilingualEmbedder:
+def open_multilingual(source: Path, threads: int) -> MultilingualEmbedder:
     """The embedder over these weights. Errors: those of `convert_to_gguf` and `hash_learned`."""
     from agent.models.embedding.llama_cpp import open_gguf
 
@@ -103,7 +104,7 @@ def open_multilingual(source: Path, threads: int, read: Read | None) -> Multilin
     )
     digest = sha256(f"{DIGEST} {hash_learned(MULTILINGUAL_CENTRE)}".encode()).hexdigest()
     centre = np.asarray(json.loads(MULTILINGUAL_CENTRE.read_text(encoding="utf-8")), dtype=np.float32)
-    return MultilingualEmbedder(inside, centre[0], centre[1:], digest, inside.size, inside.max_tokens, read)
+    return MultilingualEmbedder(inside, centre[0], centre[1:], digest, inside.size, inside.max_tokens)
 
 
 def prepare(text: str) -> str:

@@ -41,8 +41,8 @@ Change = Callable[[Mapping[str, Numbers], str, Numbers], Numbers]  # of a weight
 
 
 def open_query_encoder(weights: Path, weights_digest: str, threads: int) -> EncodeTurn:
-    """The encoder over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `_open_taught`."""
-    encoder, learned = _open_taught(weights, weights_digest, threads, QUERY_ENCODER, _add_low_rank)
+    """The encoder over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `open_taught`."""
+    encoder, learned = open_taught(weights, weights_digest, threads, QUERY_ENCODER, _add_low_rank)
     return partial(_encode_turn, encoder, learned[WORDS])
 
 
@@ -77,8 +77,8 @@ def split_words(
 
 
 def open_reader(weights: Path, weights_digest: str, threads: int) -> Read:
-    """The reader over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `_open_taught`."""
-    encoder, learned = _open_taught(weights, weights_digest, threads, READER, _add_scaled)
+    """The reader over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `open_taught`."""
+    encoder, learned = open_taught(weights, weights_digest, threads, READER, add_scaled)
     return partial(_read_passage, encoder, learned[ENDS])
 
 
@@ -110,7 +110,7 @@ def _split(pieces: Sequence[_Piece], room: int) -> Iterator[Sequence[_Piece]]:
         first = max(first + 1, int(np.searchsorted(ends, ends[last] - OVERLAP)))
 
 
-def _open_taught(
+def open_taught(
     weights: Path, weights_digest: str, threads: int, learned: Path, change: Change
 ) -> tuple[LlamaCppEncoder, dict[str, Numbers]]:
     """A taught model over weights with their digest, and what was learned, by name, as 32-bit floats.
@@ -140,7 +140,7 @@ def _add_low_rank(changes: Mapping[str, Numbers], name: str, weight: Numbers) ->
     return np.asarray(weight + changes[f"{stem}{B}"] @ changes[f"{stem}{A}"], dtype=np.float32)
 
 
-def _add_scaled(changes: Mapping[str, Numbers], name: str, weight: Numbers) -> Numbers:
+def add_scaled(changes: Mapping[str, Numbers], name: str, weight: Numbers) -> Numbers:
     if name not in changes:
         return weight
     return np.asarray(weight + changes[name] * changes[f"{name}{SCALE}"], dtype=np.float32)

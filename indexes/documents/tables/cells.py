@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from indexes.text.analysis import extract_stems
+from text_to_num import alpha2digit
+
+from indexes.text.analysis import extract_stems, load_stop_words
 from indexes.text.dates import MONTH, MONTHS
 from indexes.words import list_tables, list_words
 
@@ -36,32 +39,7 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(stem_of(word) for word in WORD.findall(plain))
 
 
-# Words of which one stands for another: what was spent is in a table of expenses.
-GROUP_OF = {stem_of(word): group for group, words in list_tables("same_meaning").items() for word in words}
-UNIT_OF = {stem_of(word): unit for word, unit in UNIT.items()}
-# What the name of a column says of it: that it holds money, dates, or numbers that are not added.
-ROLES = {name: frozenset(split_words(" ".join(words))) for name, words in list_tables("columns").items()}
-ROLES["quantity"] = frozenset(stem for stem, group in GROUP_OF.items() if group == "quantity")
-UNIT_WORDS = frozenset(stem_of(word) for words in CURRENCIES.values() for word in words)
-ROLES["money"] |= UNIT_WORDS
-ROLES["generic"] |= UNIT_WORDS
-
-
-def drop_generic(stems: tuple[str, ...]) -> tuple[str, ...]:
-    """What says which column is meant: the phone of "phone number"."""
-    return tuple(stem for stem in stems if stem not in ROLES["generic"]) or stems
-
-
-def name_the_same(one: str, other: str) -> bool:
-    """Whether a stem may name a column with another in its name; what was spent is not the column of who paid."""
-    return f"{one}er" == other or one == other or (GROUP_OF.get(one) != "spending" and mean_the_same(one, other))
-
-
-def mean_the_same(one: str, other: str) -> bool:
-    """Whether two stems are the same, of one group, or of one unit."""
-    return one == other or any(one in group and group[one] == group.get(other) for group in (GROUP_OF, UNIT_OF))
-
-
+STOP_STEMS = frozenset(stem_of(word) for word in load_stop_words())
 # Of no range, estimate or other text; what stands behind it, of four words at most, is its unit.
 _NUMBER = re.compile(
     r"(?P<sign>[-−+])? ?(?P<before>[€£$]|\b(?:EUR|USD|GBP|CHF)\b)? ?(?P<inner>[-−])?"
@@ -107,14 +85,20 @@ _DATES = tuple(
     for form in (
         rf"{_YEAR}[- ](?P<month>\d\d)(?:[- ](?P<day>\d\d))?",
         r"(?P<day>\d{1,2})(?P<separator>[./])(?P<month>\d{1,2})(?P=separator)(?P<year>\d{4})?",
-        rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?)?(?P<name>{MONTH})\.?(?:,? (?:of )?{_YEAR})?",
+        r"(?P<day>\d{1,2})-(?P<month>\d{1,2})-(?P<year>\d{4})",
+        rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of |de )?)?(?P<name>{MONTH})\.?(?:,? (?:of |de )?{_YEAR})?",
         rf"(?P<name>{MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? {_YEAR})?",
         rf"(?:q(?P<number>[1-4])|(?P<ordinal>{'|'.join(_ORDINALS)}) quarter)(?: (?:of )?{_YEAR})?",
         _YEAR,
     )
 )
-_TIME_AFTER = re.compile(r"[T ,]+\d{1,2}:\d\d(?::\d\d)?(?:Z| ?(?:Uhr|am|pm))?$", re.IGNORECASE)
+_DAY = re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th)(?!\S)")
+_HOUR = re.compile(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b", re.IGNORECASE)
+_FIGURE = re.compile(
+    r"(?<![\w.,:])(?:\d{1,3}(?:[ ,.'’]\d{3})+(?!\d)|\d+)(?::\d\d)*(?:[.,]\d+)?(?!st|nd|rd|th|[\d:])(?=[^\W\d]{0,3}\b)"
+)
 _OTHER_WORDS = frozenset(("may", "mar", "sep", "mayo", "mars"))  # months only with a capital
+_TIME_AFTER = re.compile(r"[T ,]+\d{1,2}:\d\d(?::\d\d)?(?:Z| ?(?:Uhr|am|pm))?$", re.IGNORECASE)
 
 
 class Date(NamedTuple):
@@ -129,10 +113,6 @@ class Date(NamedTuple):
         """Whether a date surely lies in this period."""
         return all(asked in (0, said) for asked, said in zip(self, date, strict=True))
 
-    def is_decided_by(self, date: "Date") -> bool:
-        """Whether a date says all that is needed to tell whether it lies in this period."""
-        return all(said or not asked for asked, said in zip(self, date, strict=True))
-
 
 def read_dates(cells: Sequence[str]) -> list[Date | None]:
     """The dates of a column's cells; None for "3/4/2025" where no other cell tells which of the two is the month."""
@@ -145,11 +125,33 @@ def read_dates(cells: Sequence[str]) -> list[Date | None]:
     ]
 
 
-def read_period(words: Sequence[str]) -> tuple[Date, int] | None:
-    """The period that words begin with, and of how many it is; None where they begin with none."""
-    found = _match_longest(" ".join(words))
-    period = _read_date(found) if found and found.groupdict().get("name") not in _OTHER_WORDS else None
-    return (period, len(found[0].split())) if found and period else None
+def find_periods(text: str) -> list[str]:
+    """The dates and periods in a text, in order: "March 2025", "2024", "9th"; "may" alone only where it is the one."""
+    plain, found, at = re.sub(r"[?!,.;:)]+(?=\s|$)", "", text), list[str](), 0
+    for start in re.finditer(r"(?<!\S)\S", plain):
+        rest = plain[start.start() :]
+        if start.start() >= at and (match := _match_longest(rest) or _DAY.match(rest)):
+            at = start.start() + match.end()
+            found.append(match[0])
+    sure = [period for period in found if period not in _OTHER_WORDS]
+    return sure or found
+
+
+def read_period(text: str) -> Date | None:
+    """What one of `find_periods` stands for."""
+    if day := _DAY.fullmatch(text):
+        return Date(0, day=int(day["day"]))
+    return read_dates([text])[0]
+
+
+def find_figures(text: str, language: str) -> list[str]:
+    """The numbers in a text, in order, also those in words: "two hundred" is "200", "5 pm" "17:00"; "one" is none."""
+    plain = text
+    with suppress(ValueError):  # no language that it knows
+        plain = alpha2digit(text, language, threshold=0)
+    plain = _HOUR.sub(lambda found: f"{int(found[1]) % 12 + 12 * (found[3].lower() == 'p')}:{found[2] or '00'}", plain)
+    found = [match[0] for match in _FIGURE.finditer(plain)]
+    return [figure for figure in found if figure != "1" or re.search(r"\b1\b", text)]
 
 
 def _match_longest(text: str, *, whole: bool = False) -> re.Match[str] | None:

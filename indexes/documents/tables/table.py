@@ -7,21 +7,21 @@ table above it where it has its columns. Where it is not sure that all rows were
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property, lru_cache
+from itertools import chain
 
 from indexes.documents.collection import WholeDocuments
 from indexes.documents.tables.cells import (
-    CURRENCIES,
     NO,
-    ROLES,
+    STOP_STEMS,
     UNIT,
     YES,
-    Date,
     Number,
-    drop_generic,
     read_dates,
     read_numbers,
+    read_period,
     split_words,
 )
 from indexes.words import match_any
@@ -31,8 +31,18 @@ MAX_PASSAGES = 50_000  # of a folder: of a larger one no table is read
 MAX_NAME_WORDS = 6  # of a column
 MAX_ROW_CHARACTERS = 500  # a longer one may have been cut in two
 _CELL = re.compile(r"(?P<name>[^:;]{1,60}): (?P<value>\S.*)", re.DOTALL)
-_TOTAL = re.compile(rf"(?:{match_any('table_words.totals')})\b", re.IGNORECASE)
+_TIME = re.compile(r"(?:(\d+):)?(\d+):(\d\d)(?: ?h)?")
+_TOTAL = re.compile(rf"(?:{match_any('table_words.totals')})[:.]?(?: \d{{4}})?", re.IGNORECASE)
 _NAMELESS_SHEET = re.compile(rf"(?:{match_any('table_words.sheets')})\s*\d*", re.IGNORECASE)
+
+
+Measure = tuple[int, ...] | tuple[Decimal]
+
+
+def _split_unit(unit: str) -> tuple[str, Decimal]:
+    """Of what kind a unit is, and how many of the first of its kind it has: "gram 1000"."""
+    kind, _, size = unit.rpartition(" ")
+    return (kind, Decimal(size)) if kind and re.fullmatch(r"[\d.]+", size) else (unit, Decimal(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +59,45 @@ class Column:
 
     def __init__(self, name: str, cells: Sequence[str]) -> None:
         self.name, self.cells = name, cells
-        self.keys = [split_words(cell) for cell in cells]  # the stems of each cell
         self.numbers, self.dates = read_numbers(cells), read_dates(cells)
-        self.stems = frozenset(split_words(name))
-        # Those of its name without its unit and what stands in brackets.
-        self.short_name = drop_generic(split_words(re.sub(r"\([^)]*\)", "", name)) or split_words(name))
-        self.plain_name = re.sub(r"\([^)]*\)", "", name).strip() or name
+        self.plain_name = re.sub(r"\([^)]*\)", "", name).strip() or name  # without what stands in brackets
         self.units = [word for word in re.findall(r"[^\s()_]+", name) if word.casefold() in UNIT]  # in its name
         self.filled = [row for row, cell in enumerate(cells) if cell]
         said = {cell.casefold().strip(" .") for cell in cells}
         self.tells_yes_from_no = bool(said & (YES | NO)) and said <= YES | NO | {""}
-        # What its name says of it, as in the section `columns` of the words, and what its cells do.
-        named = (role for role, words in ROLES.items() if self.stems & words)
-        self.kinds = frozenset((*named, *self._classify_cells()))
 
-    def _classify_cells(self) -> Iterable[str]:
-        numbers, said = self.read_numbers(self.filled), {cell.casefold().strip(" .") for cell in self.cells}
-        is_named = {role: bool(self.stems & ROLES[role]) for role in ("money", "own_dates", "quantity", "people")}
-        if numbers and (is_named["money"] or numbers[0].unit in CURRENCIES):
-            yield "amounts of money"
-        if said <= YES | NO | {""} or ("" in said and NO.isdisjoint(said) and not any(self.numbers)):
-            yield "yes or no"  # or when or by whom something was done
-        elif is_named["quantity"]:
-            yield "quantities"
-        if numbers and self.name.endswith("s") and not any(one.decimals or one.unit for one in numbers):
-            yield "pieces"
-        if self.read_dates(self.filled) and (is_named["own_dates"] or not "".join(self.cells).isdigit()):
-            yield "dates"
-        elif is_named["people"] and not numbers and not said <= YES | NO:
-            yield "names of people"
-        if not numbers and self.stems <= ROLES["units"]:
-            yield "only units"
-        if all(len(key) <= 3 and not ROLES["periods"].isdisjoint(key) for key in self.keys):
-            yield "only periods"
+    @cached_property
+    def is_dated(self) -> bool:
+        """Whether all its cells are dates, and not all mere years, which are numbers as well."""
+        return bool(self.filled) and all(self.dates[row] for row in self.filled) and not "".join(self.cells).isdigit()
+
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether most of its cells are times of a clock or race."""
+        return sum(bool(_TIME.fullmatch(cell)) for cell in self.cells) * 2 > len(self.filled)
+
+    @cached_property
+    def measures(self) -> list[Measure | None]:
+        """What each cell is compared by; None where it cannot be, and for all numbers whose units cannot."""
+        found = self.measure(self.cells)
+        kinds = {_split_unit(number.unit)[0] for number in self.numbers if number}
+        return found if self.has_times or self.is_dated or len(kinds) < 2 else [None] * len(found)
+
+    def measure(self, cells: Sequence[str]) -> list[Measure | None]:
+        """What cells like its own are compared by: a time, a date, a number in the first unit of its group."""
+        if self.has_times:
+            times = [_TIME.fullmatch(cell) for cell in cells]
+            return [(int(t[1] or 0) * 3600 + int(t[2]) * 60 + int(t[3]),) if t else None for t in times]
+        if self.is_dated:
+            return [read_period(cell) for cell in cells] if cells is not self.cells else list(self.dates)
+        numbers = self.numbers if cells is self.cells else read_numbers(cells)
+        return [(number.value * self._size_of(number),) if number else None for number in numbers]
+
+    def _size_of(self, number: Number) -> Decimal:
+        """How large the unit of a number is; without one it has that of the column, where all cells have the same."""
+        units = {own.unit for own in self.numbers if own}
+        unit = number.unit if number.unit or len(units) > 1 else next(iter(units), "")
+        return _split_unit(unit)[1]
 
     def read_numbers(self, rows: Iterable[int]) -> list[Number]:
         """The numbers of some rows; none where one is missing or no plain number, or where their units differ."""
@@ -89,19 +105,10 @@ class Column:
         numbers = [number for number in found if number]
         return numbers if len(numbers) == len(found) and len({number.unit for number in numbers}) == 1 else []
 
-    def read_dates(self, rows: Iterable[int]) -> list[Date]:
-        """The dates of some rows; none where one is missing or no plain date."""
-        found = [self.dates[row] for row in rows]
-        return [date for date in found if date] if all(found) else []
-
     def are_distinct(self, rows: Sequence[int] | None = None) -> bool:
         """Whether each of some rows, or of all, has another value."""
-        values = [self.keys[row] for row in rows] if rows else self.keys
-        return len(set(values)) == len(values) and () not in values
-
-    def is_constant(self, rows: Iterable[int]) -> bool:
-        """Whether some rows have the same value."""
-        return len({self.cells[row].casefold() for row in rows}) == 1
+        values = [self.cells[row].casefold() for row in rows] if rows else [cell.casefold() for cell in self.cells]
+        return len(set(values)) == len(values) and "" not in values
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +118,6 @@ class Table:
     name: str  # its own: the heading above it, or the file's name
     around: str  # the file's name and all headings
     rows: Sequence[Row]  # without totals
-    totals: Sequence[Row] = ()
     is_doubtful: bool = False  # whether a row may be missing
 
     @cached_property
@@ -121,26 +127,15 @@ class Table:
         return [Column(name, [row.cells.get(name, "") for row in self.rows]) for name in names]
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """The stems of its name, its columns, and its values, without stop words."""
+        cells = chain.from_iterable(row.cells.values() for row in self.rows)
+        return frozenset(split_words(" ".join((self.name, self.header, *cells)))) - STOP_STEMS
+
+    @cached_property
     def header(self) -> str:
         """The names of the columns, in small letters."""
         return " ".join(column.name for column in self.columns).casefold()
-
-    @cached_property
-    def values(self) -> Mapping[tuple[str, ...], Sequence[Column]]:
-        """The columns that have a value which is no number or date, by the stems of the value."""
-        found: dict[tuple[str, ...], dict[Column, None]] = {}
-        for column in self.columns:
-            for key, number, date in zip(column.keys, column.numbers, column.dates, strict=True):
-                if key and not number and not date:
-                    found.setdefault(key, {})[column] = None
-        return {key: tuple(columns) for key, columns in found.items()}
-
-    @cached_property
-    def date_column(self) -> Column | None:
-        """The one column that dates the rows: the only one of dates, or the only one of them that is named so."""
-        dated = [column for column in self.columns if "dates" in column.kinds]
-        named = [column for column in dated if "own_dates" in column.kinds] or dated
-        return named[0] if len(named) == 1 else None
 
 
 @lru_cache(maxsize=1)  # of the folder that is asked
@@ -191,7 +186,9 @@ def find_tables(document: str, passages: Sequence[Passage]) -> list[Table]:
         else:
             current = None
     tables = [_build_table(document, lines) for lines in found]
-    return [table for table in tables if len(table.rows) > 1]
+    parts = Counter((table.around, table.header) for table in tables)  # two of one table, where a row was cut
+    cut = [replace(one, is_doubtful=True) if parts[one.around, one.header] > 1 else one for one in tables]
+    return [table for table in cut if len(table.rows) > 1]
 
 
 def _find_column_names(lines: Sequence[str]) -> frozenset[str]:
@@ -229,9 +226,7 @@ def _split_cells(text: str, names: frozenset[str]) -> dict[str, str]:
 
 def _build_table(document: str, lines: _Lines) -> Table:
     """The table of some lines without the rows that sum up others, doubtful where one may be such a row or missing."""
-    own, totals = list[Row](), list[Row]()
-    for row in lines.rows:
-        (totals if any(map(_TOTAL.match, row.cells.values())) else own).append(row)
+    own = [row for row in lines.rows if not any(map(_TOTAL.fullmatch, row.cells.values()))]
     name = re.sub(r"\.\w+$", "", lines.section.rpartition(": ")[2])
     name = re.sub(r"\.\w+$", "", document.rpartition("/")[2]) if _NAMELESS_SHEET.fullmatch(name) else name
     label = Counter(next(iter(row.cells)) for row in own).most_common(1)
@@ -242,4 +237,4 @@ def _build_table(document: str, lines: _Lines) -> Table:
         or any(len(row.text) > MAX_ROW_CHARACTERS for row in own)
         or any(not re.search(r"[^\W\d_]{4}", "".join(row.cells.values())) for row in unlabelled)
     )
-    return Table(name, f"{document}: {lines.section}", own, totals, is_doubtful)
+    return Table(name, f"{document}: {lines.section}", own, is_doubtful)
