@@ -70,9 +70,8 @@ def test_small_differences_decide(lines: str, said: str, tmp_path: Path) -> None
 def test_a_long_table_is_read_whole(tmp_path: Path) -> None:
     """The rows are in several passages."""
     lines = [f"| 2025-01-{day:02} | walk {day} | {day % 7}.5 |" for day in range(1, 31)]
-    (table,) = read_tables(
-        tmp_path, {"walks.md": "\n".join(["| date | where | km |", "|---|---|---|", *lines])}
-    ).values()
+    text = "\n".join(["| date | where | km |", "|---|---|---|", *lines])
+    (table,) = read_tables(tmp_path, {"walks.md": text}).values()
     assert len({row.passage.id for row in table.rows}) > 1
     assert give({"do": "sum", "of": "km"}, table) == "Sum of 30 rows: 102.0 km"
 
@@ -111,12 +110,8 @@ def test_the_model_reads_the_values_that_are_near_the_question(minilm: Embedder,
     ]
     (table,) = read_tables(tmp_path, {"tools.csv": "\n".join(["Item,Weight,On loan to,Bought", *rows])}).values()
     name, item, weight, loan, bought = show_table("what does the jet wash of may weigh?", table, minilm.embed).blocks
-    assert (name, "Pressure washer" in item[1:], weight, loan) == (
-        ["tools"],
-        True,
-        ["Weight", "0 kg", "1 kg"],
-        ["On loan to", "Petra", "-"],
-    )
+    assert (name, weight, loan) == (["tools"], ["Weight", "0 kg", "1 kg"], ["On loan to", "Petra", "-"])
+    assert "Pressure washer" in item[1:]
     assert bought[1] == "2024-05-03"
 
 
