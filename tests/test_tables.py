@@ -26,9 +26,9 @@ PLANS = CASES["plans"]  # documents, and plans with what they give, nothing wher
 
 
 def index(folder: Path, files: dict[str, str], embedder: Embedder | None = None) -> PassageIndex:
-    for name, text in files.items():
-        (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "docs" / name).write_text(text, encoding="utf-8")
+    for path, text in ((folder / "docs" / name, text) for name, text in files.items()):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     return open_documents(folder / "docs", folder, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
 
 
@@ -54,8 +54,7 @@ def give(written: dict[str, Any], table: Table) -> str:
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_is_carried_out_over_all_rows_or_not_at_all(name: str, tmp_path: Path) -> None:
     tables = read_tables(tmp_path, PLANS[name]["documents"])
-    plans = PLANS[name]["plans"]
-    assert [[table, plan, give(plan, tables[table])] for table, plan, _ in plans] == plans
+    assert [[table, plan, give(plan, tables[table])] for table, plan, _ in PLANS[name]["plans"]] == PLANS[name]["plans"]
 
 
 FOOD = {"do": "sum", "of": "amount", "where": [["what", "=", "food"]]}
@@ -63,8 +62,7 @@ FOOD = {"do": "sum", "of": "amount", "where": [["what", "=", "food"]]}
 
 @pytest.mark.parametrize(("lines", "said"), CASES["differences"])
 def test_small_differences_decide(lines: str, said: str, tmp_path: Path) -> None:
-    (table,) = read_tables(tmp_path, {"expenses.csv": lines.replace("|", "\n")}).values()
-    assert give(FOOD, table) == said
+    assert give(FOOD, *read_tables(tmp_path, {"expenses.csv": lines.replace("|", "\n")}).values()) == said
 
 
 def test_a_long_table_is_read_whole(tmp_path: Path) -> None:
@@ -113,6 +111,8 @@ def test_the_model_reads_the_values_that_are_near_the_question(minilm: Embedder,
     assert (name, weight, loan) == (["tools"], ["Weight", "0 kg", "1 kg"], ["On loan to", "Petra", "-"])
     assert "Pressure washer" in item[1:]
     assert bought[1] == "2024-05-03"
+    (bare,) = read_tables(tmp_path / "bare", {"km.csv": "day,km\n2025-01-01,3\n2025-01-02,4\n"}).values()
+    assert show_table("how far?", bare, minilm.embed).blocks[1:] == [["day", *bare.columns[0].cells], ["km", "3", "4"]]
 
 
 @needs_embedder

@@ -51,6 +51,14 @@ class ChangedMiniLM(nn.Module):
         return torch.cat(vectors)
 
 
+def open_whole() -> tuple[Any, Any]:
+    """The tokenizer and the model, of which all but the embeddings of words is learned."""
+    folder = find_weights().parent
+    bert: Any = AutoModel.from_pretrained(folder, add_pooling_layer=False)
+    bert.embeddings.requires_grad_(False)
+    return AutoTokenizer.from_pretrained(folder), bert
+
+
 def mask_of(ids: Tensor) -> Tensor:
     """1 where there is a token, 0 where there is padding."""
     return (ids != 0).long()

@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 from torch import Tensor, nn
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
 from agent.models.embedding.minilm import NAME, find_weights
 from agent.models.learned import READER
 from agent.models.registry import open_embedder
 from training.loop import HAS_HALF, Schedule, endless_batches, pad, read_arguments, train
-from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of
+from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of, open_whole
 from training.reading import ReadingExample, Span, read_examples, split_sentences
 
 TOKENS = 224  # of question and passage
@@ -58,10 +58,7 @@ class Reader(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        folder = find_weights().parent
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        self.bert: Any = AutoModel.from_pretrained(folder, add_pooling_layer=False)
-        self.bert.embeddings.requires_grad_(False)
+        self.tokenizer, self.bert = open_whole()
         self.ends = nn.Linear(WIDTH, 2)
         nn.init.normal_(self.ends.weight, std=0.02 / HEAD_GAIN)
         assert len(set(self.tokenizer("mind the tokenizer")["input_ids"])) > 4, "every word is unknown to it"

@@ -23,7 +23,7 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as binary_loss
 from torch.nn.functional import cross_entropy
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
 from agent.models.embedding.minilm import NAME, find_weights
 from agent.models.embedding.table_reader import COLUMNS, VALUES, WHOLE, TableText, compose
@@ -44,7 +44,7 @@ from indexes.documents.reading import parse_document
 from indexes.documents.tables.table import Table, find_tables
 from indexes.ranking.vectors import Embed
 from training.loop import Schedule, endless_batches, pad, read_arguments, train
-from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of
+from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of, open_whole
 
 QUESTIONS = Path(__file__).with_name("table_questions.jsonl")
 TEXTS = Path(__file__).with_name("own_documents.jsonl")
@@ -73,10 +73,7 @@ class TableReader(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        folder = find_weights().parent
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        self.bert: Any = AutoModel.from_pretrained(folder, add_pooling_layer=False)
-        self.bert.embeddings.requires_grad_(False)
+        self.tokenizer, self.bert = open_whole()
         sizes = {WHOLE: len(ACTIONS) + len(RANKS) + 1, COLUMNS: len(ROLES) + len(OPERATORS), VALUES: 1}
         self.heads = nn.ModuleDict({name: nn.Linear(WIDTH, size) for name, size in sizes.items()})
         for head in self.heads.values():

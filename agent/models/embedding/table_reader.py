@@ -2,7 +2,7 @@
 
 All of it is one text, `[CLS] question [SEP] name [SEP] column : value | value [SEP] column ...`. The first token tells
 what is done, the first one of a column's name what that is to the question, the first one of a value whether it is
-meant (`training/table_planner.py`; `agent/turn/tables/plan.py` says what each number stands for).
+meant (`training/table_reader.py`; `agent/turn/tables/planning.py` says what each number stands for).
 """
 
 from collections.abc import Callable, Sequence

@@ -93,8 +93,8 @@ def _is_measured(column: Column) -> bool:
 @lru_cache(maxsize=32)
 def _embed_values(columns: tuple[tuple[str, ...], ...], embed: Embed) -> list[Vectors]:
     """The vectors of the values of each column."""
-    vectors = embed([value[:MAX_VALUE] for value in chain.from_iterable(columns)])
-    return np.split(vectors, np.cumsum([len(values) for values in columns])[:-1])
+    vectors = iter(embed([value[:MAX_VALUE] for value in chain.from_iterable(columns)]))
+    return [np.array([next(vectors) for _ in values]) for values in columns]
 
 
 def choose_tables(question: str, tables: Sequence[Table], embed: Embed) -> list[Table]:
