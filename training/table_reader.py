@@ -43,12 +43,13 @@ from agent.turn.tables.planning import (
 from indexes.documents.reading import parse_document
 from indexes.documents.tables.table import Table, find_tables
 from indexes.ranking.vectors import Embed
-from training.loop import Schedule, endless_batches, pad, read_arguments, train
+from training.loop import HAS_HALF, Schedule, endless_batches, pad, read_arguments, train
 from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of, open_whole
 
 QUESTIONS = Path(__file__).with_name("table_questions.jsonl")
 TEXTS = Path(__file__).with_name("own_documents.jsonl")
 ELSEWHERE, OF_TEXTS = 0.2, 900  # the share of questions asked of another table, too; and questions of text documents
+SHUFFLED = 0.5  # of the questions are read with the columns in another order, another one each time through
 SOME_TABLES = 12  # among which the nearest one is looked for
 BATCH, BATCHES_SORTED = 16, 8
 HEAD_GAIN = 5.0  # heads are learned so many times as fast as the layers
@@ -99,7 +100,9 @@ class TableReader(nn.Module):
 
     def states(self, items: Sequence[Item]) -> Tensor:
         ids = pad([item.text.ids for item in items]).long()
-        found: Tensor = self.bert(input_ids=ids, attention_mask=mask_of(ids)).last_hidden_state
+        with torch.autocast("cpu", torch.bfloat16, enabled=HAS_HALF):
+            states = self.bert(input_ids=ids, attention_mask=mask_of(ids)).last_hidden_state
+        found: Tensor = states.float()
         return found
 
     def loss(self, batch: Sequence[Item]) -> Tensor:
@@ -174,9 +177,15 @@ def ask_elsewhere(tables: Sequence[list[Asked]], embed: Embed, order: random.Ran
         yield Asked(question, choose_tables(question, some, embed)[0], {"do": "none"})
 
 
-def make_item(asked: Asked, model: TableReader, embed: Embed) -> Item | None:
+def shuffle_columns(shown: Shown, order: random.Random) -> Shown:
+    """The same table with its columns in another order."""
+    pairs = list(zip(shown.columns, shown.values, strict=True))
+    order.shuffle(pairs)
+    return Shown(shown.table, [column for column, _ in pairs], [values for _, values in pairs])
+
+
+def make_item(asked: Asked, shown: Shown, model: TableReader) -> Item | None:
     """A question as numbers; None where its plan names a column that is not shown, or asks for what no plan can say."""
-    shown = show_table(asked.question, asked.table, embed)
     text = model.compose(asked.question, shown)
     plan, names = asked.plan, [column.name for column in shown.columns]
     wanted = {name for name in (plan.get("of"), plan.get("by"), *(one[0] for one in plan.get("where", []))) if name}
@@ -233,8 +242,10 @@ def save_table_reader(model: TableReader, path: Path) -> None:
     save_file(tensors, path, metadata={"base": NAME})
 
 
-def make_items(asked: Iterable[Asked], model: TableReader, embed: Embed) -> list[Item]:
-    return [item for one in asked if (item := make_item(one, model, embed))]
+def make_items(pairs: Iterable[tuple[Asked, Shown]], model: TableReader, order: random.Random) -> list[Item]:
+    """Questions as numbers, half of them with the columns of their tables in another order."""
+    mixed = ((one, shuffle_columns(shown, order) if order.random() < SHUFFLED else shown) for one, shown in pairs)
+    return [item for one, shown in mixed if (item := make_item(one, shown, model))]
 
 
 def main() -> None:
@@ -247,9 +258,9 @@ def main() -> None:
     own = [one for table in tables for one in table]
     others = list(ask_elsewhere(tables, embedder.embed, random.Random(asked.seed)))
     others.sort(key=lambda one: one.table.around)  # what is embedded of one serves the next
-    items = make_items([*own, *others], model, embedder.embed)
-    print(f"{len(tables)} tables, {len(own)} questions, {len(others)} elsewhere, {len(items)} learned", flush=True)
-    batches = endless_batches(lambda order: make_batches(items, order), asked.seed)
+    pairs = [(one, show_table(one.question, one.table, embedder.embed)) for one in (*own, *others)]
+    print(f"{len(tables)} tables, {len(own)} questions, {len(others)} elsewhere", flush=True)
+    batches = endless_batches(lambda order: make_batches(make_items(pairs, model, order), order), asked.seed)
     checkpoint = asked.output.with_suffix(".checkpoint")
     train(model, batches, model.loss, Schedule(asked.steps, asked.rate, asked.seed), checkpoint)
     save_table_reader(model, asked.output)

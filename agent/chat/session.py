@@ -46,7 +46,7 @@ BRIEF = Tuning(
         own_language=True,
     ),
 )
-PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
+PLAN = Plan(k=50, context_passages=10, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 

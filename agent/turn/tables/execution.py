@@ -57,9 +57,10 @@ def _list(of: Column, table: Table, rows: Sequence[int]) -> Result:
     cells = [_show_cell(of, row) for row in rows if of.cells[row]]
     if not cells and len(rows) == 1:
         return Result(f"{label.cells[rows[0]]}: {of.name} {NOTHING}", tuple(rows))
-    if len({label.cells[row] for row in rows}) == 1 < len(rows) and of.read_numbers(rows):
+    is_of_one = len({label.cells[row] for row in rows}) == 1 < len(rows)
+    if is_of_one and of.read_numbers(rows):
         return Result(_add(TablePlan("sum"), of, table, rows), tuple(rows))  # of one thing, several times
-    if len(set(cells)) > 1 and of is not label and len(rows) <= MAX_NAMED:
+    if len(set(cells)) > 1 and of is not label and not is_of_one and len(rows) <= MAX_NAMED:
         named = (f"{label.cells[row]}: " if label.cells[row] else "" for row in rows if of.cells[row])
         cells = [f"{name}{cell}" for name, cell in zip(named, cells, strict=True)]
     said = list(dict.fromkeys(cells))
@@ -152,6 +153,7 @@ def _rank(plan: TablePlan, values: dict[Any, Any]) -> list[Any]:
 
 def find_label(table: Table) -> Column:
     """The column that names rows: the first of words that differ, else the first of words, else the first."""
-    worded = [one for one in table.columns if not any((*one.numbers, *one.dates)) and not one.tells_yes_from_no]
+    told = (one for one in table.columns if not (one.has_times or one.tells_yes_from_no))
+    worded = [one for one in told if not any((*one.numbers, *one.dates))]
     distinct = [one for one in worded if one.are_distinct()]
     return next(iter((*distinct, *worded, *table.columns)))

@@ -95,7 +95,7 @@ _DATES = tuple(
 _DAY = re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th)(?!\S)")
 _HOUR = re.compile(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b", re.IGNORECASE)
 _FIGURE = re.compile(
-    r"(?<![\w.,:])(?:\d{1,3}(?:[ ,.'’]\d{3})+(?!\d)|\d+)(?::\d\d)*(?:[.,]\d+)?(?!st|nd|rd|th|[\d:])(?=[^\W\d]{0,3}\b)"
+    r"(?<![\w.,:])(?:\d{1,3}(?:[ ,.'’]\d{3})+(?!\d)|\d+)(?::\d\d)*(?:[.,]\d+)?(?!st|nd|rd|th|:?\d)(?=[^\W\d]{0,3}\b)"
 )
 _OTHER_WORDS = frozenset(("may", "mar", "sep", "mayo", "mars"))  # months only with a capital
 _TIME_AFTER = re.compile(r"[T ,]+\d{1,2}:\d\d(?::\d\d)?(?:Z| ?(?:Uhr|am|pm))?$", re.IGNORECASE)
