@@ -11,6 +11,7 @@ import csv
 import json
 import re
 import tempfile
+from collections import Counter, defaultdict
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,13 @@ def is_right(said: str, says: list[str]) -> bool:
 
 
 def main() -> None:
-    """Ask, and print the shares."""
+    """Ask, and print what came of it, by what the plans do."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="what was wrong, too")
     given = parser.parse_args()
     embedder = open_embedder("minilm")
     assert embedder
-    right = wrong = left = 0
+    told = defaultdict[str, Counter[str]](Counter)
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
         table = json.loads(line)
         with tempfile.TemporaryDirectory() as folder:
@@ -57,10 +58,14 @@ def main() -> None:
                 said = found.response.direct if found else ""
                 shown = f"{said} {found.response.text}" if found and asked["plan"]["do"] == "list" else said
                 fits = is_right(shown, asked["says"])
-                right, wrong, left = right + fits, wrong + (bool(said) and not fits), left + (not said)
+                verdict = "right" if fits else "wrong" if said else "left"
+                told[asked["plan"]["do"]][verdict] += 1
                 if given.show and said and not fits:
                     print(f"{asked['ask']} | {said} | {', '.join(asked['says'])}")
-    print(f"{right + wrong + left} questions: {right} right, {wrong} wrong, {left} left to passages")
+    told["all"] = sum(told.values(), Counter())
+    for action, verdicts in told.items():
+        counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("right", "wrong", "left"))
+        print(f"{action:6} {verdicts.total():4}: {counts}")
 
 
 if __name__ == "__main__":
