@@ -46,7 +46,8 @@ BRIEF = Tuning(
         own_language=True,
     ),
 )
-PLAN = Plan(k=50, context_passages=10, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
+PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
+READ_PASSAGES = 10  # where there is a reader; words alone are misled by more than a few
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 
 
@@ -99,20 +100,21 @@ class Assistant:
         self, turn: Turn, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer, scope: str
     ) -> ChatTurn:
         """Answer a question from the documents of the date that it names, if it does and they have an answer."""
-        history = to_history(turns, whole=self.llm.writes_answers)
+        history, embedder = to_history(turns, whole=self.llm.writes_answers), self.current.embedder
+        depth = READ_PASSAGES if embedder and embedder.read else PLAN.context_passages
         with self.lock, self.current.use() as searchable:
             observer.token.raise_if_cancelled()
 
             def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
                 retriever = replace(searchable.retriever, rows=kept.rows)
                 searcher, documents = Searcher.over(retriever, PLAN, report_call), kept.open_documents()
-                plan = replace(PLAN, today=kept.today().isoformat())
+                plan = replace(PLAN, context_passages=depth, today=kept.today().isoformat())
                 tools = Tools(
                     self.llm,
                     searcher.search,
                     searcher.read,
                     plan,
-                    self.current.embedder,
+                    embedder,
                     show=observer.show,
                     documents=documents,
                 )
