@@ -29,7 +29,6 @@ from schemas.records import Hit, Message, Passage, Plan, Provided, Query, Statem
 
 log = logging.getLogger("convagent")
 NOTHING = Provided()
-HEEDFUL_PASSAGES = 5  # of which an answer is built at most, where a person must avoid something
 FURTHER = (4, 16, 64)  # times as many passages are read as shown, where a person must avoid something
 NOTHING_PROVIDED: Mapping[str, Provided] = MappingProxyType({})
 NO_REPLIES: Mapping[str, str] = MappingProxyType({})
@@ -74,8 +73,8 @@ def answer_turn(
         if whole and is_harmless(whole.passages, needs, utterances):
             whole = write_whole_answer(whole, query, Writer(llm, tools.show, leads=False), plan)
             return TurnResult(turn.id, query, statements, hits, whole.passages, (whole.response,))
-    if needs:
-        plan = replace(plan, context_passages=min(plan.context_passages, HEEDFUL_PASSAGES))
+    if needs:  # what is sure of a dish is not what one may eat: the first passages alone
+        plan = replace(plan, context_passages=min(plan.context_passages, plan.tuning.answer.first_passages))
     depths = FURTHER if needs and given.hits is None else (1,)
     for depth in depths:  # until enough is left that fits
         passages = tools.read(hits[: depth * plan.reading_depth])

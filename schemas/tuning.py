@@ -77,6 +77,7 @@ class AnswerTuning:
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby
     nearby_gap: float = 0.6  # how far behind the best they may lie
     words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
+    first_passages: int = 20  # beyond these only what surely answers is quoted
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.15  # the same where there is word overlap alone
     doubt_penalty: float = 0.15  # where a heading may be glued to the front

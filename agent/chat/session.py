@@ -37,6 +37,7 @@ BRIEF = Tuning(
         least_margin=-8.0,
         answerable_reading=0.04,
         answerable_offset=2.5,
+        first_passages=5,
         rank_penalty=0.03,
         code_weight=0.6,
         newest_weight=1.0,
@@ -100,10 +101,11 @@ class Assistant:
         self, turn: Turn, turns: Sequence[ChatTurn], ptkb: Sequence[Statement], observer: Observer, scope: str
     ) -> ChatTurn:
         """Answer a question from the documents of the date that it names, if it does and they have an answer."""
-        history, embedder = to_history(turns, whole=self.llm.writes_answers), self.current.embedder
-        depth = READ_PASSAGES if embedder and embedder.read else PLAN.context_passages
+        history = to_history(turns, whole=self.llm.writes_answers)
         with self.lock, self.current.use() as searchable:
             observer.token.raise_if_cancelled()
+            embedder = self.current.embedder
+            depth = READ_PASSAGES if embedder and embedder.read else PLAN.context_passages
 
             def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
                 retriever = replace(searchable.retriever, rows=kept.rows)

@@ -22,7 +22,6 @@ from indexes.text.response_length import MAX_TOKENS, leading_within_limit, respo
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
 
-FIRST_PASSAGES = 5  # beyond these only what surely answers is quoted
 MAX_DIRECT = 10  # words of what stands first
 
 
@@ -47,7 +46,6 @@ def extract_answer(
     if not quotes:
         return Response(())
     ranked, answerable = rank_quotes(quotes, query, selected_statements, embedder, tuning)
-    ranked = [quote for quote in ranked if quote.rank < FIRST_PASSAGES or quote.reading.margin > 0] or ranked
     if not answerable:
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found

@@ -56,7 +56,8 @@ def rank_quotes(
         )
         for quote in judged
     ]
-    return sorted(scored, key=lambda quote: -quote.score), answerable
+    shown = [quote for quote in scored if quote.rank < answer.first_passages or quote.reading.margin > 0] or scored
+    return sorted(shown, key=lambda quote: -quote.score), answerable
 
 
 def judge_quotes(
