@@ -1,8 +1,9 @@
-"""Questions over six folders that the reader did not learn: `python -m benchmarks.written_folders [--every N]`.
+"""Questions over folders that the reader did not learn: `python -m benchmarks.written_folders [--languages]`.
 
 Written, like twelve that it learned, by others who had not seen the program, with follow-ups and questions without an
 answer (`training/held_out_documents.jsonl`). Each is asked as in a chat, after the turns before it. *first*: one of the
 marked answers stands in the first sentence; *right*: anywhere in the answer; *denied*: it is said that there is none.
+With `--languages`: three folders of documents in English and in German, French or Italian, asked in both languages.
 """
 
 import argparse
@@ -21,14 +22,17 @@ from agent.models.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
 from indexes.documents.document_index import open_documents
 
-DOCUMENTS = Path(__file__).parent.parent / "training" / "held_out_documents.jsonl"
+TRAINING = Path(__file__).parent.parent / "training"
+DOCUMENTS, LANGUAGES = TRAINING / "held_out_documents.jsonl", TRAINING / "held_out_languages.jsonl"
 COLUMNS = ("first", "right", "denied")
 Verdict = tuple[bool, bool, bool]  # by the columns
 
 
-def ask_all(folder: Sequence[dict[str, Any]], model: str, every: int) -> Iterator[tuple[str, Verdict]]:
+def ask_all(
+    folder: Sequence[dict[str, Any]], model: str, embedder_name: str, every: int
+) -> Iterator[tuple[str, Verdict]]:
     """The kind of each question, and the verdict on its answer."""
-    embedder = open_embedder("minilm")
+    embedder = open_embedder(embedder_name)
     with tempfile.TemporaryDirectory() as home:
         documents = Path(home) / "documents"
         documents.mkdir()
@@ -36,8 +40,10 @@ def ask_all(folder: Sequence[dict[str, Any]], model: str, every: int) -> Iterato
             (documents / f"{each['title'].replace('/', ' ')[:80]}.md").write_text(each["text"], encoding="utf-8")
         index = open_documents(documents, Path(home), embedder, lambda *_: nullcontext(lambda _done: None)).index
         assistant = open_assistant(open_collection(str(documents), index, embedder), model)
-        for question in [asked for each in folder for asked in each["questions"]][every - 1 :: every]:
+        asked = [(question, each.get("language")) for each in folder for question in each["questions"]]
+        for question, language in asked[every - 1 :: every]:
             kind = "follow-up" if "after" in question else "alone" if question["answers"] else "unanswerable"
+            kind = f"{question['language']} over {language}" if language else kind
             yield kind, _ask(Session(assistant, Store(None)), question)
 
 
@@ -62,12 +68,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="none", help="default: none")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th question")
+    parser.add_argument("--languages", action="store_true", help="three folders in several languages instead")
     given = parser.parse_args()
+    source, embedder = (LANGUAGES, "multilingual") if given.languages else (DOCUMENTS, "minilm")
     folders, verdicts = defaultdict[str, list[dict[str, Any]]](list), defaultdict[str, list[Verdict]](list)
-    for line in DOCUMENTS.read_text(encoding="utf-8").splitlines():
+    for line in source.read_text(encoding="utf-8").splitlines():
         folders[json.loads(line)["folder"]].append(json.loads(line))
     for folder in folders.values():
-        for kind, verdict in ask_all(folder, given.model, given.every):
+        for kind, verdict in ask_all(folder, given.model, embedder, given.every):
             verdicts[kind].append(verdict)
     print(f"{'':14}{'n':>5}" + "".join(f"{column:>8}" for column in COLUMNS))
     for kind, found in sorted(verdicts.items()):

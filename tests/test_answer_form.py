@@ -1,12 +1,6 @@
 """The measures of answers' form: what dangles and what is glued, in tables, and in a run and its trace."""
 
-from benchmarks.answer_form import (
-    Answer,
-    Form,
-    cut_sentences,
-    dangles,
-    measure_form,
-)
+from benchmarks.answer_form import Answer, Form, cut_sentences, dangles, measure_form
 
 SOURCE = "The soup is hot. Serving [2] It is red. It was cheap. Beans are green."
 

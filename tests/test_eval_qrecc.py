@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.evaluation.answers import evaluate_answers
-from agent.evaluation.qrecc import (
-    ANSWER,
-    EXACT,
-    F1,
-    REWRITE,
-    RR,
-    answer_measures,
-    evaluate_qrecc,
-)
+from agent.evaluation.qrecc import ANSWER, EXACT, F1, REWRITE, RR, answer_measures, evaluate_qrecc
 from agent.evaluation.scores import Scores
 from schemas.errors import InvalidInputError
 from tests.test_topics import QRECC, write

@@ -8,10 +8,7 @@ from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from agent.turn.extractive_answer import says_not_found
-from agent.turn.interface_sentences import (
-    SENTENCES,
-    strip_not_found,
-)
+from agent.turn.interface_sentences import SENTENCES, strip_not_found
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder

@@ -10,7 +10,7 @@ from agent.models import learned
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
 from agent.models.embedding.llama_cpp import LlamaCppEmbedder
 from agent.models.embedding.minilm import DIGESTS, find_weights
-from agent.models.embedding.query_encoder_and_reader import open_query_encoder
+from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_embedder, open_model
 from agent.turn.extractive_answer import LengthLimit, extract_answer
@@ -25,7 +25,6 @@ from agent.turn.query_rewriting import (
     rewrite_query,
 )
 from indexes.ranking.vectors import Embedder
-from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Message, Passage, Plan, Query
 from schemas.tuning import Tuning
@@ -101,12 +100,12 @@ def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monke
 def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights, damaged = find_weights(), tmp_path / "damaged.safetensors"
     damaged.write_bytes(learned.QUERY_ENCODER.read_bytes()[:5000])
-    monkeypatch.setattr("agent.models.embedding.query_encoder_and_reader.QUERY_ENCODER", damaged)
+    monkeypatch.setattr("agent.models.embedding.query_encoder.QUERY_ENCODER", damaged)
     with pytest.raises(InvalidInputError, match="is damaged"):
-        open_query_encoder(weights, hash_file(weights), 1)
+        open_query_encoder(weights, 1)
     damaged.unlink()
     with pytest.raises(MissingError, match="is not there"):
-        open_query_encoder(weights, hash_file(weights), 1)
+        open_query_encoder(weights, 1)
     damaged.write_bytes(learned.REWRITER.read_bytes()[:5000])
     monkeypatch.setitem(ADAPTERS, REWRITER, damaged)
     with pytest.raises(InvalidInputError, match="cannot load this adapter"):
@@ -122,15 +121,15 @@ PASSAGE = (
 def test_the_reader_finds_the_answer_and_tells_where_there_is_none(minilm: Embedder) -> None:
     assert minilm.read is not None
     long = "The shop sells flour, yeast and cheese. " * 60 + PASSAGE
-    windows = minilm.read("How long does rye bread keep?", long)
+    windows = minilm.read("How long does rye bread keep?", long, True)
     assert len(windows) > 2
     found = max(windows, key=lambda window: float(window.starts.max()) - window.nothing)
     first, last = (found.pieces[int(side.argmax())] for side in (found.starts, found.ends))
     assert long[first[0] : last[1]] == "nine days"
     assert found.starts.max() + found.ends.max() > found.nothing + 5
     assert windows[-1].pieces[-1][1] == len(long)
-    assert tuple(minilm.read("How long?", "")) == ()
-    [other] = minilm.read("Who wrote Faust?", PASSAGE)
+    assert tuple(minilm.read("How long?", "", True)) == ()
+    [other] = minilm.read("Who wrote Faust?", PASSAGE, True)
     assert other.starts.max() + other.ends.max() < other.nothing
 
 
@@ -142,11 +141,11 @@ def test_a_reader_that_cannot_be_opened_is_said_once_and_the_rest_answers(
     damaged.write_bytes(learned.READER.read_bytes()[:5000])
     for path in (damaged, tmp_path / "absent.safetensors"):
         caplog.clear()
-        monkeypatch.setattr("agent.models.embedding.query_encoder_and_reader.READER", path)
+        monkeypatch.setattr("agent.models.embedding.reader.READER", path)
         embedder = open_embedder("minilm")
         assert isinstance(embedder, LlamaCppEmbedder)
         assert embedder.read is not None
-        assert [tuple(embedder.read(asked, PASSAGE)) for asked in ("What?", "Who?")] == [(), ()]
+        assert [tuple(embedder.read(asked, PASSAGE, True)) for asked in ("What?", "Who?")] == [(), ()]
         asked = Query("How long does rye bread keep?"), (), [Passage("bread:1", PASSAGE)]
         damaged_reader, none = (
             extract_answer(*asked, each, LengthLimit(), Tuning()) for each in (embedder, replace(embedder, read=None))

@@ -29,17 +29,7 @@ from indexes.documents.watching import VectorMaker
 from indexes.passage_index import PassageIndex
 from tests import within
 from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model
-from tests.mcp_clients import (
-    JAM,
-    NO_MODELS,
-    RawServer,
-    call,
-    command,
-    environment,
-    on_port,
-    read_text,
-    talk,
-)
+from tests.mcp_clients import JAM, NO_MODELS, RawServer, call, command, environment, on_port, read_text, talk
 
 DOCUMENTS = EXAMPLES / "documents"
 TOOLS = ["search_passages", "read_passage", "list_documents", "ask", "about_me"]

@@ -73,6 +73,16 @@ def test_documents_in_english_answer_questions_in_other_languages(knows_language
     assert says_not_found(Session(assistant, Store(None)).ask("Wie hoch ist der Eiffelturm?").response)
 
 
+def test_the_reader_finds_answers_across_languages(knows_languages: Embedder) -> None:
+    read, texts = knows_languages.read, list(DOCUMENTS.values())
+    assert read
+    for question, expected in (QUESTIONS[0], QUESTIONS[1], QUESTIONS[3]):  # it does not know the jam
+        found = [read(question, text, False)[0] for text in texts]
+        margins = [float(each.starts.max() + each.ends.max()) - each.nothing for each in found]
+        assert sorted(margins)[-2] < 0 < max(margins)
+        assert expected in texts[int(np.argmax(margins))]
+
+
 def test_who_asks_in_another_language_is_told_once_how(minilm: Embedder, tmp_path: Path) -> None:
     (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "garden.txt").write_text(DOCUMENTS["garden.txt"], encoding="utf-8")

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_model
 from agent.tracks.registry import load_edition
-from agent.turn.statement_selection import (
-    select_by_expected_f1,
-    select_statements,
-    speaks_of_oneself,
-)
+from agent.turn.statement_selection import select_by_expected_f1, select_statements, speaks_of_oneself
 from indexes.ranking.vectors import Embedder
 from schemas.records import Message, Plan, Query, Statement
 from schemas.tuning import StatementTuning

@@ -9,14 +9,7 @@ import pytest
 
 from agent.evaluation.answers import evaluate_answers
 from agent.evaluation.ptkb import evaluate_ptkb
-from agent.evaluation.report import (
-    Comparison,
-    ReportRequest,
-    compare_runs,
-    open_material,
-    view_turn,
-    write_report,
-)
+from agent.evaluation.report import Comparison, ReportRequest, compare_runs, open_material, view_turn, write_report
 from agent.evaluation.scores import evaluate_search
 from agent.runs.export import export_run
 from schemas.errors import ConvagentError

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 Example = TypeVar("Example")
 WARM_UP, FLOOR = 0.1, 0.05  # shares of the steps and of the learning rate
 REPORT_EVERY, SAVE_EVERY = 50, 100  # steps
-HAS_HALF = "AVX512" in torch.backends.cpu.get_cpu_capability()  # without it 16 bits are many times slower than 32
+HAS_HALF = torch.cpu._is_avx512_bf16_supported()  # without it 16 bits are many times slower than 32
 MAX_NORM = 1.0  # of a gradient
 
 
@@ -35,7 +35,8 @@ def read_arguments(description: str, output: Path, usual: Schedule) -> argparse.
     parser.add_argument("--steps", type=int, default=usual.steps)
     parser.add_argument("--rate", type=float, default=usual.rate)
     parser.add_argument("--seed", type=int, default=usual.seed)
-    parser.add_argument("--start", type=Path, help="go on from such a file: the reader alone")
+    parser.add_argument("--start", type=Path, help="go on from such a file: the readers alone")
+    parser.add_argument("--multilingual", action="store_true", help="over multilingual-e5-small: the reader alone")
     parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
     torch.manual_seed(asked.seed)

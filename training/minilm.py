@@ -1,6 +1,7 @@
 """all-MiniLM-L6-v2 with low-rank changes (LoRA, Hu et al., ICLR 2022) to be learned, and what of it is shipped."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
-from agent.models.embedding.minilm import NAME, find_weights
-from agent.models.embedding.query_encoder_and_reader import SCALE, A, B
+from agent.models.embedding.llama_cpp import LlamaCppEncoder, open_encoder
+from agent.models.embedding.minilm import NAME, convert_to_gguf, find_weights
+from agent.models.embedding.reader import Cut, cut_english
+from agent.models.embedding.taught import SCALE, A, B
+from agent.models.learned import QUERY_ENCODER_BASE
 from training.loop import HAS_HALF, pad
 
 WIDTH = 384  # numbers in a state
@@ -51,12 +55,28 @@ class ChangedMiniLM(nn.Module):
         return torch.cat(vectors)
 
 
-def open_whole() -> tuple[Any, Any]:
-    """The tokenizer and the model, of which all but the embeddings of words is learned."""
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A model that is taught, in PyTorch, and what cuts texts into its tokens, as the program does."""
+
+    name: str
+    encoder: LlamaCppEncoder
+    cut: Cut
+    bert: Any
+    padding: int  # the token
+    weights: Mapping[str, Tensor]  # before anything was learned
+    rename: Callable[[str], str]  # of a weight, to its name in what is shipped
+
+
+def open_whole() -> Base:
+    """The model, of which all but the embeddings of words is learned."""
     folder = find_weights().parent
     bert: Any = AutoModel.from_pretrained(folder, add_pooling_layer=False)
     bert.embeddings.requires_grad_(False)
-    return AutoTokenizer.from_pretrained(folder), bert
+    weights = {name: weight.clone() for name, weight in bert.state_dict().items()}
+    gguf = convert_to_gguf(find_weights(), QUERY_ENCODER_BASE)
+    encoder = open_encoder(gguf, name=NAME, threads=1, by_token=True)
+    return Base(NAME, encoder, cut_english(encoder), bert, 0, weights, str)
 
 
 def mask_of(ids: Tensor) -> Tensor:
@@ -70,25 +90,26 @@ def pool(states: Tensor, ids: Tensor) -> Tensor:
     return nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
 
 
-def changes_as_integers(bert: Any, base: Mapping[str, Tensor]) -> dict[str, npt.NDArray[Any]]:
-    """Of each weight that was learned the change, as 8-bit integers with a scale a row."""
+def changes_as_integers(base: Base) -> dict[str, npt.NDArray[Any]]:
+    """Of each weight that was learned the change, as 8-bit integers with a scale a row, by the name in its file."""
     tensors: dict[str, npt.NDArray[Any]] = {}
-    for name, weight in bert.named_parameters():
+    for name, weight in base.bert.named_parameters():
         if weight.requires_grad:
-            change = (weight.detach() - base[name]).numpy()
+            change = (weight.detach() - base.weights[name]).numpy()
             scale = np.abs(change).max(axis=-1, keepdims=True) / 127 + 1e-12
-            tensors[name] = np.rint(change / scale).astype(np.int8)
-            tensors[f"{name}{SCALE}"] = scale.astype(np.float32)
+            tensors[base.rename(name)] = np.rint(change / scale).astype(np.int8)
+            tensors[f"{base.rename(name)}{SCALE}"] = scale.astype(np.float32)
     return tensors
 
 
 @torch.no_grad()
-def load_integers(bert: Any, path: Path) -> dict[str, Tensor]:
+def load_integers(base: Base, path: Path) -> dict[str, Tensor]:
     """Add such changes to the weights; returns all that the file has."""
     tensors = {name: torch.from_numpy(values) for name, values in load_file(path).items()}
-    for name, weight in bert.named_parameters():
-        if name in tensors:
-            weight += tensors[name].float() * tensors[f"{name}{SCALE}"]
+    assert any(base.rename(name) in tensors for name, weight in base.bert.named_parameters() if weight.requires_grad)
+    for name, weight in base.bert.named_parameters():
+        if weight.requires_grad and (kept := base.rename(name)) in tensors:
+            weight += tensors[kept].float() * tensors[f"{kept}{SCALE}"]
     return tensors
 
 

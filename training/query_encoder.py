@@ -16,7 +16,7 @@ from itertools import chain
 import torch
 from torch import Tensor, nn
 
-from agent.models.embedding.query_encoder_and_reader import WORDS, split_words
+from agent.models.embedding.query_encoder import WORDS, split_words
 from agent.models.learned import QUERY_ENCODER
 from agent.turn.query_rewriting import compose_conversation
 from indexes.text.analysis import extract_stems, load_stop_words

@@ -1,6 +1,6 @@
-"""Teach all-MiniLM-L6-v2 to read: where in a passage the answer to a question begins and ends, or that it is not there.
+"""Teach all-MiniLM-L6-v2 or multilingual-e5-small to read: where an answer begins and ends, or that it is not there.
 
-    python -m training.reader ../shared/data [-o FILE] [--steps N] [--rate R] [--seed N] [--start FILE]
+    python -m training.reader ../shared/data [-o FILE] [--steps N] [--rate R] [--seed N] [--start FILE] [--multilingual]
 
 Question and passage are one text; two numbers on top of each token say where an answer begins and ends, and the first
 token stands for "not here" (BERT: Devlin et al., NAACL 2019). Where only the sentence is known, the likelihood is
@@ -12,25 +12,23 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from safetensors.numpy import save_file
 from torch import Tensor, nn
-from transformers import AutoModel
 
-from agent.models.embedding.minilm import NAME, find_weights
-from agent.models.learned import READER
+from agent.models.embedding.reader import ENDS, QUESTION_TOKENS, READ_TOKENS, split_pieces
+from agent.models.learned import MULTILINGUAL_READER, READER
 from agent.models.registry import open_embedder
 from training.loop import HAS_HALF, Schedule, endless_batches, pad, read_arguments, train
-from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of, open_whole
+from training.minilm import WIDTH, Base, changes_as_integers, load_integers, open_whole
+from training.multilingual import open_upper
 from training.reading import ReadingExample, Span, read_examples, split_sentences
 
-TOKENS = 224  # of question and passage
-QUESTION_TOKENS = 56  # its end is kept
 BATCH, BATCHES_SORTED = 16, 8  # texts at once; batches that are put together from texts of about one length
 HEAD_GAIN = 5.0  # the two numbers are learned so many times as fast as the layers
 MAX_ANSWER = 30  # tokens
@@ -54,20 +52,20 @@ Group = Sequence[Item]  # the passages of one question
 
 
 class Reader(nn.Module):
-    """The model and its two numbers. The embeddings of words stay as they are."""
+    """A base model and its two numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, base: Base) -> None:
         super().__init__()
-        self.tokenizer, self.bert = open_whole()
+        self.base, self.bert = base, base.bert
         self.ends = nn.Linear(WIDTH, 2)
         nn.init.normal_(self.ends.weight, std=0.02 / HEAD_GAIN)
-        assert len(set(self.tokenizer("mind the tokenizer")["input_ids"])) > 4, "every word is unknown to it"
 
     def logits(self, items: Sequence[Item]) -> Tensor:
         """(texts, tokens, 2): `NEVER` where no answer can be."""
-        ids = pad([item.ids for item in items]).long()
+        padding = self.base.padding
+        ids = pad([item.ids for item in items], padding).long()
         with torch.autocast("cpu", torch.bfloat16, enabled=HAS_HALF):
-            states = self.bert(input_ids=ids, attention_mask=mask_of(ids)).last_hidden_state
+            states = self.bert(input_ids=ids, attention_mask=(ids != padding).long()).last_hidden_state
         found: Tensor = self.ends(states.float()) * HEAD_GAIN
         can_be = torch.zeros_like(ids, dtype=torch.bool)
         can_be[:, 0] = True
@@ -96,13 +94,16 @@ def _targets(group: Group, end: int, width: int) -> list[int]:
     return found or [0]
 
 
-def make_item(example: ReadingExample, tokenizer: Any) -> Item | None:
+def make_item(example: ReadingExample, base: Base) -> Item | None:
     """An example as numbers; None where its answer is cut off."""
-    question = tokenizer(example.question, add_special_tokens=False)["input_ids"][-QUESTION_TOKENS:]
-    read = tokenizer(example.text, add_special_tokens=False, return_offsets_mapping=True)
-    room = TOKENS - len(question) - 3
-    passage, offsets = read["input_ids"][:room], [tuple(span) for span in read["offset_mapping"][:room]]
-    ids = [tokenizer.cls_token_id, *question, tokenizer.sep_token_id, *passage, tokenizer.sep_token_id]
+    question = [token for _, tokens in split_pieces(example.question, base.cut) for token in tokens][-QUESTION_TOKENS:]
+    read = [(token, span) for span, tokens in split_pieces(example.text, base.cut) for token in tokens]
+    read = read[: READ_TOKENS - len(question) - 3]
+    passage, offsets = [token for token, _ in read], [span for _, span in read]
+    if not passage:
+        return None
+    opening, *_, closing = base.encoder.tokenize("a")
+    ids = [opening, *question, closing, *passage, closing]
     first, starts, ends = len(question) + 2, list[int](), list[int]()
     for a, b in example.answers:
         inside = [first + n for n, (start, end) in enumerate(offsets) if start < b and end > a]
@@ -206,16 +207,14 @@ def _auc(margins: Sequence[tuple[float, bool]]) -> float:
 
 def save_reader(model: Reader, path: Path) -> None:
     """Write what was learned: of each weight the change, as 8-bit integers with a scale a row."""
-    base = AutoModel.from_pretrained(find_weights().parent, add_pooling_layer=False).state_dict()
-    tensors = changes_as_integers(model.bert, base)
+    tensors = changes_as_integers(model.base)
     head = torch.cat([model.ends.weight, model.ends.bias[:, None]], 1).detach() * HEAD_GAIN
-    tensors["ends"] = head.numpy().astype(np.float32)
-    save_file(tensors, path, metadata={"base": NAME})
+    save_file({**tensors, ENDS: head.numpy().astype(np.float32)}, path, metadata={"base": model.base.name})
 
 
 def load_reader(model: Reader, path: Path) -> None:
     """Go on from what `save_reader` wrote."""
-    head = load_integers(model.bert, path)["ends"] / HEAD_GAIN
+    head = load_integers(model.base, path)[ENDS] / HEAD_GAIN
     with torch.no_grad():
         model.ends.weight.copy_(head[:, :-1])
         model.ends.bias.copy_(head[:, -1])
@@ -223,16 +222,19 @@ def load_reader(model: Reader, path: Path) -> None:
 
 def main() -> None:
     asked = read_arguments(__doc__ or "", READER, Schedule(2600, 2e-4))
-    model = Reader()
+    if asked.multilingual and asked.output == READER:
+        asked.output = MULTILINGUAL_READER
+    model = Reader(open_upper() if asked.multilingual else open_whole())
     if asked.start:
         load_reader(model, asked.start)
     embedder = open_embedder("minilm")
     assert embedder
+    read = partial(read_examples, any_language=asked.multilingual)
     learned, held_out = (
         [
             group
-            for examples in read_examples(asked.data, random.Random(asked.seed), embedder.embed, held_out=apart)
-            if (group := [item for example in examples if (item := make_item(example, model.tokenizer))])
+            for examples in read(asked.data, random.Random(asked.seed), embedder.embed, held_out=apart)
+            if (group := [item for example in examples if (item := make_item(example, model.base))])
         ]
         for apart in (False, True)
     )

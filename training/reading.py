@@ -77,7 +77,9 @@ class OwnFolder:
     source: str = "own"
 
 
-def read_examples(data: Path, order: random.Random, embed: Embed, *, held_out: bool) -> list[Together]:
+def read_examples(
+    data: Path, order: random.Random, embed: Embed, *, held_out: bool, any_language: bool = False
+) -> list[Together]:
     """All examples that are learned from, or those that are held out, answerable and not."""
     examples: list[Together] = []
     for read in (read_qamr, read_fairy_tales, read_marked_texts, read_selqa, read_qed):
@@ -87,7 +89,7 @@ def read_examples(data: Path, order: random.Random, embed: Embed, *, held_out: b
     for marked in read_clapnq(data / "clapnq"):
         if is_held_out(marked) == held_out:
             examples += _cut(marked, order) if marked.answers else [(_cut_empty(marked, order),)]
-    folders = [folder for folder in read_own_folders() if is_held_out(folder) == held_out]
+    folders = [folder for folder in read_own_folders(any_language) if is_held_out(folder) == held_out]
     return [*examples, *chain.from_iterable(_ask(folder, order, embed) for folder in folders)]
 
 
@@ -180,10 +182,13 @@ def read_clapnq(folder: Path) -> Iterator[Marked]:
             yield Marked("clapnq", asked["id"], asked["title"], asked["question"], text, answers, exact=False)
 
 
-def read_own_folders() -> Iterator[OwnFolder]:
-    """Documents as people keep them, made up for this, cut into passages as the program cuts them."""
+def read_own_folders(any_language: bool) -> Iterator[OwnFolder]:
+    """Documents as people keep them, made up for this, cut into passages as the program cuts them.
+
+    Those of several languages say which; without `any_language` they are left out.
+    """
     folders = defaultdict[str, list[dict[str, Any]]](list)
-    for each in _read_lines(OWN):
+    for each in (each for each in _read_lines(OWN) if any_language or "language" not in each):
         folders[each.get("folder", each["title"])].append(each)
     for name, documents in folders.items():
         texts = tuple(_cut_as_program(each) for each in documents)
@@ -216,7 +221,7 @@ def _compose_question(asked: dict[str, Any], others: Sequence[dict[str, Any]], o
     question = asked["question"]
     if asked.get("after"):
         return order.choice((compose_follow_up(asked["after"][-1], question), asked["standalone"]))
-    if order.random() > FOLLOWING:
+    if order.random() > FOLLOWING or "language" in asked:  # "it" is an English word
         return str(question)
     before = order.choice(others)["question"]
     return compose_follow_up(before, point_back(question, before, order))

@@ -23,9 +23,7 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as binary_loss
 from torch.nn.functional import cross_entropy
-from transformers import AutoModel
 
-from agent.models.embedding.minilm import NAME, find_weights
 from agent.models.embedding.table_reader import COLUMNS, VALUES, WHOLE, TableText, compose
 from agent.models.learned import TABLE_READER
 from agent.models.registry import open_embedder
@@ -74,7 +72,8 @@ class TableReader(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokenizer, self.bert = open_whole()
+        self.base = open_whole()
+        self.bert = self.base.bert
         sizes = {WHOLE: len(ACTIONS) + len(RANKS) + 1, COLUMNS: len(ROLES) + len(OPERATORS), VALUES: 1}
         self.heads = nn.ModuleDict({name: nn.Linear(WIDTH, size) for name, size in sizes.items()})
         for head in self.heads.values():
@@ -83,20 +82,18 @@ class TableReader(nn.Module):
     @torch.no_grad()
     def load(self, file: Path) -> None:
         """Go on from what was learned before, by this or by the reader."""
-        tensors = load_integers(self.bert, file)
+        tensors = load_integers(self.base, file)
         for name, head in self.heads.items():
             if name in tensors:
                 head.weight.copy_(tensors[name][:, :-1] / HEAD_GAIN)
                 head.bias.copy_(tensors[name][:, -1] / HEAD_GAIN)
 
     def tokenize(self, text: str) -> list[int]:
-        found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return found
+        return self.base.encoder.tokenize(text, with_ends=False)
 
     def compose(self, question: str, shown: Shown) -> TableText:
-        return compose(
-            question, shown.blocks, self.tokenize, (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
-        )
+        opening, *_, closing = self.base.encoder.tokenize("a")
+        return compose(question, shown.blocks, self.tokenize, (opening, closing))
 
     def states(self, items: Sequence[Item]) -> Tensor:
         ids = pad([item.text.ids for item in items]).long()
@@ -171,7 +168,7 @@ def ask_elsewhere(tables: Sequence[list[Asked]], embed: Embed, order: random.Ran
                 near = choose_tables(one.question, some, embed)[0]
                 yield Asked(one.question, near, {"do": "none"})
     texts = map(json.loads, TEXTS.read_text(encoding="utf-8").splitlines())
-    questions = [one["question"] for text in texts for one in text["questions"]]
+    questions = [one["question"] for text in texts if "language" not in text for one in text["questions"]]
     some = tuple(asked[0].table for asked in order.sample(tables, 3 * SOME_TABLES))
     for question in order.sample(questions, OF_TEXTS):
         yield Asked(question, choose_tables(question, some, embed)[0], {"do": "none"})
@@ -235,11 +232,10 @@ def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]
 
 def save_table_reader(model: TableReader, path: Path) -> None:
     """Write what was learned: of each weight the change, as 8-bit integers with a scale a row; and the heads."""
-    base = AutoModel.from_pretrained(find_weights().parent, add_pooling_layer=False).state_dict()
-    tensors = changes_as_integers(model.bert, base)
+    tensors = changes_as_integers(model.base)
     for name, head in model.heads.items():
         tensors[name] = torch.cat([head.weight, head.bias[:, None]], 1).detach().numpy() * np.float32(HEAD_GAIN)
-    save_file(tensors, path, metadata={"base": NAME})
+    save_file(tensors, path, metadata={"base": model.base.name})
 
 
 def make_items(pairs: Iterable[tuple[Asked, Shown]], model: TableReader, order: random.Random) -> list[Item]:

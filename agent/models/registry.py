@@ -136,7 +136,7 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
         try:
             weights = minilm.find_weights()
         except MissingError:
-            return found
+            return replace(found, read=_keep_reading(None, many))
         return replace(found, read=_keep_reading(weights, many), read_table=_keep_tables(weights, many))
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
     from agent.models.embedding import llama_cpp
@@ -149,28 +149,35 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     from agent.models.bundled import open_from_cache
     from agent.models.embedding.llama_cpp import open_gguf
     from agent.models.embedding.minilm import convert_to_gguf
-    from agent.models.embedding.query_encoder_and_reader import open_query_encoder
+    from agent.models.embedding.query_encoder import open_query_encoder
     from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
 
     embedder = open_from_cache(
         partial(convert_to_gguf, weights, DIGEST),
         lambda path: open_gguf(path, name="minilm", digest=DIGEST, threads=threads),
     )
-    open_encoder = cache(partial(open_query_encoder, weights, DIGEST, threads))
+    open_encoder = cache(partial(open_query_encoder, weights, threads))
     encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder()(text))
     read, read_table = _keep_reading(weights, threads), _keep_tables(weights, threads)
     return replace(embedder, encode_turn=encode_turn, read=read, read_table=read_table)
 
 
-def _keep_reading(weights: Path, threads: int) -> Read:
-    """The reader over these weights. It reads nothing where it cannot be opened: answers are chosen as without it."""
-    from agent.models.embedding.query_encoder_and_reader import open_reader
+def _keep_reading(weights: Path | None, threads: int) -> Read:
+    """The reader over these weights, and that of other languages, where its own weights are there.
 
-    find_reader = _open_when_needed(open_reader, weights, threads, "Answers are chosen without the reader")
+    One that cannot be opened reads nothing: answers are chosen as without it. Without the first, the other reads all.
+    """
+    from agent.models.embedding import multilingual, reader
+
+    without = "Answers are chosen without the reader"
+    find_other = _open_when_needed(
+        lambda: reader.open_multilingual_reader(multilingual.find_weights(), threads), f"{without} of other languages"
+    )
+    find_english = _open_when_needed(partial(reader.open_reader, weights, threads), without) if weights else find_other
 
     @lru_cache(maxsize=PASSAGES_KEPT)
-    def read_once(question: str, passage: str) -> Sequence[Readout]:
-        read = find_reader()
+    def read_once(question: str, passage: str, is_english: bool) -> Sequence[Readout]:
+        read = find_english() if is_english else find_other() if multilingual.find_file() else None
         return read(question, passage) if read else ()
 
     return read_once
@@ -180,7 +187,7 @@ def _keep_tables(weights: Path, threads: int) -> ReadTable:
     """The reader of tables over these weights. It tells nothing where it cannot be opened: nothing is computed."""
     from agent.models.embedding.table_reader import open_table_reader
 
-    find_reader = _open_when_needed(open_table_reader, weights, threads, "Nothing is computed over tables")
+    find_reader = _open_when_needed(partial(open_table_reader, weights, threads), "Nothing is computed over tables")
 
     def read_table(question: str, blocks: Sequence[Sequence[str]]) -> TableReadout | None:
         read = find_reader()
@@ -189,16 +196,13 @@ def _keep_tables(weights: Path, threads: int) -> ReadTable:
     return read_table
 
 
-def _open_when_needed(
-    open_taught: Callable[[Path, str, int], Taught], weights: Path, threads: int, without: str
-) -> Callable[[], Taught | None]:
-    """Opens what was taught over these weights at the first call; None where it cannot be, which is said once."""
-    from agent.models.learned import QUERY_ENCODER_BASE
+def _open_when_needed(open_taught: Callable[[], Taught], without: str) -> Callable[[], Taught | None]:
+    """Opens what was taught at the first call; None where it cannot be, which is said once."""
 
     @cache
     def find() -> Taught | None:
         try:
-            return open_taught(weights, QUERY_ENCODER_BASE, threads)
+            return open_taught()
         except ConvagentError as error:
             log.warning("%s: %s", without, error)
             return None

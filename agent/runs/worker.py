@@ -18,7 +18,8 @@ from queue import SimpleQueue
 
 import prompts
 from agent.flow import Tools, answer_topic
-from agent.models.learned import QUERY_ENCODER, READER, hash_learned
+from agent.models.embedding.multilingual import find_file
+from agent.models.learned import MULTILINGUAL_READER, QUERY_ENCODER, READER, hash_learned
 from agent.models.no_model import NoModel
 from agent.models.registry import open_embedder, open_model
 from agent.models.scripted import ScriptedModel
@@ -113,8 +114,8 @@ def describe_code() -> dict[str, str]:
 
 def _hash_taught(embedder: Embedder) -> str:
     """One digest of what the embedding model was taught beside; empty of a model that was taught nothing."""
-    reads = embedder.read and READER.is_file()  # without the file its answers are chosen without it
-    taught = [*([QUERY_ENCODER] if embedder.encode_turn else []), *([READER] if reads else [])]
+    readers = [READER, *([MULTILINGUAL_READER] if find_file() else [])] if embedder.read else []
+    taught = [*([QUERY_ENCODER] if embedder.encode_turn else []), *(path for path in readers if path.is_file())]
     return hashlib.sha256("".join(map(hash_learned, taught)).encode()).hexdigest() if taught else ""
 
 

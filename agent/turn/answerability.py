@@ -1,7 +1,7 @@
 """Whether any of some quotes answers the question, or it is to be said that none does: the abstention.
 
-By meaning and by reading, in English; in another language by the words that question and quotes share, since the
-bundled embedding model and the reader know English alone.
+By meaning and by reading, in English; in another language by reading, and where it is not read by the words that
+question and quotes share, since the bundled embedding model knows English alone.
 """
 
 import re
@@ -17,6 +17,8 @@ from schemas.records import Query
 from schemas.tuning import AnswerTuning
 
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
+FOREIGN_MARGIN = 1.0  # of the reader, from which a quote answers a question in another language than English,
+FOREIGN_MARGIN_WORDS = -3.0  # and from which one does that shares enough of its words
 FOREIGN_SHARE = 0.35  # of a question's words, from which a quote may answer it
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -25,10 +27,16 @@ _WORD = re.compile(r"[^\W\d_]+")
 def is_answerable(
     judged: Sequence[Quote], surety: float | None, query: Query, language: str, tuning: AnswerTuning
 ) -> bool:
-    """By how surely one answers (None: by words alone); in another `language` than English, by its words."""
-    if any(quote.language == language for quote in judged):
-        return has_foreign_words(judged, query, language)
-    return any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
+    """By how surely one answers (None: by words alone); in another `language` than English, by reading or its words."""
+    is_sure = any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
+    if not language:
+        return is_sure
+    if any(quote.reading.margin > FOREIGN_MARGIN for quote in judged):
+        return True
+    if not any(quote.language == language for quote in judged):
+        return is_sure
+    likely = [quote for quote in judged if quote.reading.margin > FOREIGN_MARGIN_WORDS]  # all, where nothing is read
+    return has_foreign_words(likely, query, language)
 
 
 def score_surety(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:

@@ -67,8 +67,8 @@ def judge_quotes(
 
     Where passages are read, only the best by reading and words are left: comparing meaning costs the most.
     """
-    answer, is_foreign = tuning.answer, bool(_find_foreign_language(quotes, query.utterance))
-    readings = read_quotes(quotes, _phrase_question(query), None if is_foreign else embedder.read)
+    answer, language = tuning.answer, _find_foreign_language(quotes, query.utterance)
+    readings = read_quotes(quotes, _phrase_question(query), embedder.read, language)
     judged = [
         replace(quote, reading=reading, score=words + answer.reading_weight * max(reading.margin, answer.least_margin))
         for quote, reading, words in zip(quotes, readings, _judge_words(quotes, query, answer), strict=True)
@@ -77,7 +77,7 @@ def judge_quotes(
         judged.sort(key=lambda quote: answer.rank_penalty * quote.rank - quote.score)
         judged = judged[: answer.shortlist]
     cosines, nearest = _compare_meaning(judged, query, embedder, tuning.query.lead_characters)
-    surety = score_surety(nearest, judged, answer)
+    surety = nearest if language else score_surety(nearest, judged, answer)
     return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
 
 
@@ -88,7 +88,7 @@ def _phrase_question(query: Query) -> str:
 
 
 def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
-    """The language of a question that is surely not in English, which the reader does not know; else ""."""
+    """The language of a question that is surely not in English; else ""."""
     language = find_question_language(utterance, tuple(sorted({quote.language for quote in quotes})))
     return "" if language == ENGLISH else language
 

@@ -1,7 +1,7 @@
 """What the reader finds in the passages: how surely each quote answers a question, and the words of it that do.
 
 A passage is read whole, its title in front. How surely a quote answers is the best beginning and end within it, held
-against "not here" (the margin of Devlin et al., NAACL 2019; logits). The reader knows English alone.
+against "not here" (the margin of Devlin et al., NAACL 2019; logits).
 """
 
 from collections.abc import Sequence
@@ -24,20 +24,27 @@ def compose_follow_up(before: str, utterance: str) -> str:
     return f"{before} {utterance}"
 
 
-def read_quotes(quotes: Sequence[Quote], question: str, read: Read | None) -> list[Reading]:
-    """One reading for each quote."""
+def read_quotes(quotes: Sequence[Quote], question: str, read: Read | None, language: str) -> list[Reading]:
+    """One reading for each quote; `language` is that of the question, or "" for English."""
     if read is None:
         return [Reading()] * len(quotes)
-    passages = {quote.passage: _read_passage(quote.passage, question, read) for quote in quotes}
-    return [passages[quote.passage].get(quote.place, Reading(UNREAD)) for quote in quotes]
+    passages = {quote.passage: _read_passage(quote.passage, question, read, language) for quote in quotes}
+    is_read = not language or any(passages.values())
+    return [passages[quote.passage].get(quote.place, Reading(UNREAD)) if is_read else Reading() for quote in quotes]
 
 
-def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Reading]:
-    """The readings of the statements of a passage, by their places."""
-    if passage.language != ENGLISH:
+def _read_passage(passage: Passage, question: str, read: Read, language: str) -> dict[int, Reading]:
+    """The readings of the statements of a passage, by their places; none where it cannot be read.
+
+    Of two languages one is English, as was taught.
+    """
+    if language and passage.language not in (language, ENGLISH):
         return {}
     text, statements = join_units(passage)
-    windows = [(window, _sum_odds(window)) for window in read(question, text)]
+    both_english = not language and passage.language == ENGLISH
+    windows = [(window, _sum_odds(window)) for window in read(question, text, both_english)]
+    if not windows and not both_english:
+        return {}
     return {
         place: max(
             (_find_in_window(window, sums, text, within) for window, sums in windows),
@@ -50,7 +57,7 @@ def _read_passage(passage: Passage, question: str, read: Read) -> dict[int, Read
 
 def find_answer(question: str, text: str, read: Read) -> str:
     """The words of a sentence that answer best; empty where "not here" is likelier."""
-    windows = [(window, _sum_odds(window)) for window in read(question, text)]
+    windows = [(window, _sum_odds(window)) for window in read(question, text, True)]
     found = (_find_in_window(window, sums, text, (0, len(text))) for window, sums in windows)
     best = max(found, key=lambda reading: reading.margin, default=Reading())
     return best.text if best.margin > 0 else ""

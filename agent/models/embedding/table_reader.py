@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from agent.models.embedding.llama_cpp import MAX_TOKENS, LlamaCppEncoder
-from agent.models.embedding.query_encoder_and_reader import Numbers, add_scaled, open_taught
+from agent.models.embedding.minilm import BASE, convert_to_gguf
+from agent.models.embedding.taught import Numbers, add_scaled, open_taught
 from agent.models.learned import TABLE_READER
 from indexes.ranking.vectors import ReadTable, TableReadout
 
@@ -54,9 +55,10 @@ def compose(question: str, blocks: Sequence[Sequence[str]], tokenize: Tokenize, 
         shown -= 1
 
 
-def open_table_reader(weights: Path, weights_digest: str, threads: int) -> ReadTable:
-    """The reader of tables over the weights of all-MiniLM-L6-v2 with that digest. Errors: those of `open_taught`."""
-    encoder, learned = open_taught(weights, weights_digest, threads, TABLE_READER, add_scaled)
+def open_table_reader(weights: Path, threads: int) -> ReadTable:
+    """The reader of tables over the weights of all-MiniLM-L6-v2. Errors: those of `open_taught`."""
+    convert = partial(convert_to_gguf, weights)
+    encoder, learned = open_taught(convert, BASE, threads, TABLE_READER, add_scaled)
     return partial(_read_table, encoder, [learned[name] for name in (WHOLE, COLUMNS, VALUES)])
 
 

@@ -11,6 +11,7 @@ QUERY_ENCODER = Path(__file__).with_name("query_encoder.safetensors")
 QUERY_ENCODER_BASE = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 READER = Path(__file__).with_name("reader.safetensors")  # over the weights of the query encoder
 TABLE_READER = Path(__file__).with_name("table_reader.safetensors")  # over the same weights
+MULTILINGUAL_READER = Path(__file__).with_name("multilingual_reader.safetensors")  # over multilingual-e5-small
 REWRITER = Path(__file__).with_name("rewriter.gguf")
 WRITER = Path(__file__).with_name("writer.gguf")  # over the same weights
 MULTILINGUAL_CENTRE = Path(__file__).with_name("multilingual_centre.json")  # the mean of vectors of six languages
