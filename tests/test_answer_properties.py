@@ -74,7 +74,7 @@ class WordVectors:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return rows
 
-    def read(self, question: str, passage: str) -> Sequence[Readout]:
+    def read(self, question: str, passage: str, _both_english: bool) -> Sequence[Readout]:
         pieces = tuple(found.span() for found in re.finditer(r"\w+|\S", passage))
         chance = np.random.default_rng(zlib.crc32(f"{question}{passage}".encode()))
         starts, ends = chance.normal(0, 4, (2, len(pieces))).astype(np.float32)

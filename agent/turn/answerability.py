@@ -17,7 +17,7 @@ from schemas.records import Query
 from schemas.tuning import AnswerTuning
 
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
-FOREIGN_MARGIN = 1.0  # of the reader, from which a quote answers a question in another language than English,
+FOREIGN_MARGIN = 2.0  # of the reader, from which a quote answers a question in another language than English,
 FOREIGN_MARGIN_WORDS = -3.0  # and from which one does that shares enough of its words
 FOREIGN_SHARE = 0.35  # of a question's words, from which a quote may answer it
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
