@@ -17,8 +17,9 @@ from schemas.records import Query
 from schemas.tuning import AnswerTuning
 
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
-FOREIGN_MARGIN = 2.0  # of the reader, from which a quote answers a question in another language than English,
-FOREIGN_MARGIN_WORDS = -3.0  # and from which one does that shares enough of its words
+FOREIGN_MARGIN = 2.0  # of the reader, from which a quote in English answers a question in another language,
+FOREIGN_MARGIN_ALIKE = 7.0  # one in the same language does that shares few of its words, and
+FOREIGN_MARGIN_WORDS = -3.0  # one that shares enough of them
 FOREIGN_SHARE = 0.35  # of a question's words, from which a quote may answer it
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -31,7 +32,8 @@ def is_answerable(
     is_sure = any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
     if not language:
         return is_sure
-    if any(quote.reading.margin > FOREIGN_MARGIN for quote in judged):
+    limits = {language: FOREIGN_MARGIN_ALIKE}
+    if any(quote.reading.margin > limits.get(quote.language, FOREIGN_MARGIN) for quote in judged):
         return True
     if not any(quote.language == language for quote in judged):
         return is_sure
