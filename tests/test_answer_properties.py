@@ -61,7 +61,7 @@ SIZE = 64
 class WordVectors:
     """Vectors of the words alone, and a reader that finds answers anywhere: what must hold holds whatever they say."""
 
-    name, digest, size, max_tokens, encode_turn, spread = "words", "words", SIZE, 99, None, 1.0
+    name, digest, size, max_tokens, encode_turn, spread, knows_languages = "words", "words", SIZE, 99, None, 1.0, False
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

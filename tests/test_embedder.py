@@ -28,7 +28,7 @@ WORDS = ("bread", "fern", "trumpet")
 class Counted:
     """An embedder of three words, to see what is asked of it: a text's vector is which of them it holds, if any."""
 
-    name, digest, size, max_tokens, spread = "counted", "0" * 64, 4, 99, 1.0
+    name, digest, size, max_tokens, spread, knows_languages = "counted", "0" * 64, 4, 99, 1.0, False
     encode_turn, read, read_table = None, None, None
 
     def __init__(self) -> None:

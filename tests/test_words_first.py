@@ -33,7 +33,7 @@ class CountingEmbedder:
         self._embedder = embedder
         self.name, self.size = embedder.name, embedder.size
         self.encode_turn, self.read, self.read_table = embedder.encode_turn, embedder.read, embedder.read_table
-        self.spread = embedder.spread
+        self.spread, self.knows_languages = embedder.spread, embedder.knows_languages
         self.digest, self.max_tokens = embedder.digest, embedder.max_tokens
         self.count_tokens = embedder.count_tokens
         self.texts: list[str] = []

@@ -170,14 +170,14 @@ def _keep_reading(weights: Path | None, threads: int) -> Read:
     from agent.models.embedding import multilingual, reader
 
     without = "Answers are chosen without the reader"
-    find_other = _open_when_needed(
-        lambda: reader.open_multilingual_reader(multilingual.find_weights(), threads), f"{without} of other languages"
-    )
+    open_other = partial(reader.open_multilingual_reader, threads)
+    is_there = multilingual.find_file()
+    find_other = _open_when_needed(open_other, f"{without} of other languages") if is_there else lambda: None
     find_english = _open_when_needed(partial(reader.open_reader, weights, threads), without) if weights else find_other
 
     @lru_cache(maxsize=PASSAGES_KEPT)
     def read_once(question: str, passage: str, is_english: bool) -> Sequence[Readout]:
-        read = find_english() if is_english else find_other() if multilingual.find_file() else None
+        read = find_english() if is_english else find_other()
         return read(question, passage) if read else ()
 
     return read_once

@@ -1,7 +1,7 @@
 """Whether any of some quotes answers the question, or it is to be said that none does: the abstention.
 
-By meaning and by reading, in English; in another language by reading, and where it is not read by the words that
-question and quotes share, since the bundled embedding model knows English alone.
+By meaning and by reading; in a language that the embedding model does not know, by the words that question and quotes
+share, or where the reader is very sure.
 """
 
 import re
@@ -17,34 +17,36 @@ from schemas.records import Query
 from schemas.tuning import AnswerTuning
 
 PART_OF_WORD = 0.5  # what a word counts of which a quote has only a part
-FOREIGN_MARGIN = 2.0  # of the reader, from which a quote in English answers a question in another language,
-FOREIGN_MARGIN_ALIKE = 7.0  # one in the same language does that shares few of its words, and
-FOREIGN_MARGIN_WORDS = -3.0  # one that shares enough of them
+FOREIGN_READING = 0.02  # what a margin adds to the cosine, for a question in another language than English
+SURE_MARGIN = 7.0  # of the reader
 FOREIGN_SHARE = 0.35  # of a question's words, from which a quote may answer it
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def is_answerable(
-    judged: Sequence[Quote], surety: float | None, query: Query, language: str, tuning: AnswerTuning
+    judged: Sequence[Quote], surety: float | None, query: Query, unknown: str, tuning: AnswerTuning
 ) -> bool:
-    """By how surely one answers (None: by words alone); in another `language` than English, by reading or its words."""
-    is_sure = any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
-    if not language:
-        return is_sure
-    limits = {language: FOREIGN_MARGIN_ALIKE}
-    if any(quote.reading.margin > limits.get(quote.language, FOREIGN_MARGIN) for quote in judged):
-        return True
-    if not any(quote.language == language for quote in judged):
-        return is_sure
-    likely = [quote for quote in judged if quote.reading.margin > FOREIGN_MARGIN_WORDS]  # all, where nothing is read
-    return has_foreign_words(likely, query, language)
+    """By how surely one answers (None: by words alone); in a language `unknown` to the embedding model, by its words.
+
+    There, a quote may answer without them of which the reader is very sure.
+    """
+    if any(quote.language == unknown for quote in judged):
+        is_read = any(quote.reading.margin > SURE_MARGIN for quote in judged)
+        return is_read or has_foreign_words(judged, query, unknown)
+    return any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
 
 
-def score_surety(nearest: float, quotes: Sequence[Quote], tuning: AnswerTuning) -> float:
-    """How surely any quote answers, by the nearest cosine and by the best margin: the higher, the surer."""
+def score_surety(nearest: float, quotes: Sequence[Quote], language: str, tuning: AnswerTuning) -> float:
+    """How surely any quote answers, by the nearest cosine and by the best margin: the higher, the surer.
+
+    To a question in another `language` than English, what the reader misses counts nothing.
+    """
+    best = max(quote.reading.margin for quote in quotes)
+    if language:
+        return nearest + FOREIGN_READING * max(0.0, best)
     offset = tuning.answerable_offset if any(quote.reading != Reading() for quote in quotes) else 0.0
-    return nearest + tuning.answerable_reading * (offset + max(quote.reading.margin for quote in quotes))
+    return nearest + tuning.answerable_reading * (offset + best)
 
 
 def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:

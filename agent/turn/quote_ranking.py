@@ -45,7 +45,8 @@ def rank_quotes(
     else:
         judged, surety = judge_quotes(quotes, query, embedder, tuning)
         rank_penalty = answer.rank_penalty
-    answerable = is_answerable(judged, surety, query, language, answer)
+    unknown = "" if embedder and embedder.knows_languages else language
+    answerable = is_answerable(judged, surety, query, unknown, answer)
     scored = [
         replace(
             quote,
@@ -77,7 +78,7 @@ def judge_quotes(
         judged.sort(key=lambda quote: answer.rank_penalty * quote.rank - quote.score)
         judged = judged[: answer.shortlist]
     cosines, nearest = _compare_meaning(judged, query, embedder, tuning.query.lead_characters)
-    surety = nearest if language else score_surety(nearest, judged, answer)
+    surety = score_surety(nearest, judged, language, answer)
     return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
 
 

@@ -79,6 +79,7 @@ class Embedder(Protocol):
     size: int  # numbers in a vector
     max_tokens: int  # that it reads of a text; what comes after them is cut off
     spread: float  # how far apart its cosines lie, where those of MiniLM have 1
+    knows_languages: bool  # other than English
 
     @property
     def encode_turn(self) -> EncodeTurn | None:
@@ -221,6 +222,7 @@ class VectorCache:
         self.size, self.max_tokens = embedder.size, embedder.max_tokens
         self.encode_turn, self.read, self.read_table = embedder.encode_turn, embedder.read, embedder.read_table
         self.spread, self.count_tokens = embedder.spread, embedder.count_tokens
+        self.knows_languages = embedder.knows_languages
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""

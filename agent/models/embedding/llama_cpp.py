@@ -66,6 +66,7 @@ class LlamaCppEmbedder:
     read_table: ReadTable | None = None
     max_tokens: int = MAX_TOKENS
     spread: float = 1.0
+    knows_languages: bool = False
 
     def count_tokens(self, text: str) -> int:
         return len(self._encoder.tokenize(text))

@@ -89,7 +89,7 @@ def convert_to_gguf(
 
 @dataclass(slots=True)
 class MultilingualEmbedder:
-    """Texts of any language to unit vectors; what reads English passages is MiniLM's, where that is installed."""
+    """Texts of any language to unit vectors; English and tables are read by MiniLM, where that is there."""
 
     _inside: Embedder
     _common: Vectors  # (numbers,): what the vectors of all texts have in common
@@ -102,6 +102,7 @@ class MultilingualEmbedder:
     encode_turn: EncodeTurn | None = None
     name: str = "multilingual"
     spread: float = SPREAD
+    knows_languages: bool = True
 
     def count_tokens(self, text: str) -> int:
         return self._inside.count_tokens(prepare(text))

@@ -35,9 +35,9 @@ def open_reader(weights: Path, threads: int) -> ReadPassage:
     return partial(_read_passage, encoder, cut_english(encoder), changes[ENDS])
 
 
-def open_multilingual_reader(weights: Path, threads: int) -> ReadPassage:
-    """The one of other languages over the weights of multilingual-e5-small. Errors: those of `open_taught`."""
-    convert = partial(multilingual.convert_to_gguf, weights, keeps_spaces=True)
+def open_multilingual_reader(threads: int) -> ReadPassage:
+    """The one of other languages, over multilingual-e5-small. Errors: those of `find_weights` and `open_taught`."""
+    convert = partial(multilingual.convert_to_gguf, multilingual.find_weights(), keeps_spaces=True)
     base = (multilingual.NAME, multilingual.DIGEST)
     encoder, changes = open_taught(convert, base, threads, MULTILINGUAL_READER, add_scaled)
     return partial(_read_passage, encoder, cut_any(encoder), changes[ENDS])
