@@ -1,7 +1,9 @@
 """The copies of the bundled models that are kept in the cache: whole, and of this source."""
 
 import logging
+import os
 from pathlib import Path
+from threading import Thread
 
 import llama_cpp
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from agent.models.bundled import find_bundled_gguf, requantise, requantised_path
 from agent.models.embedding.minilm import convert_to_gguf, find_weights
 from agent.models.local.hardware import layers_to_offload, physical_cores, threads_to_use
-from agent.models.local.weights import describe_processor
+from agent.models.local.weights import describe_processor, load_weights
 from agent.models.registry import open_embedder, open_model
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.files import hash_file
@@ -142,3 +144,12 @@ def test_layers_are_offloaded_where_llama_cpp_can(
     monkeypatch.setattr(llama_cpp, "llama_supports_gpu_offload", lambda: False)
     assert layers_to_offload() == 0
     assert "--gpu-layers 12: this llama.cpp was built for no accelerator" in caplog.text
+
+
+@needs_model
+def test_a_model_that_is_loaded_leaves_the_terminal_to_others() -> None:
+    """llama-cpp-python would turn off the standard output of the whole process meanwhile: a prompt was lost."""
+    shown, loading = os.fstat(1).st_ino, Thread(target=load_weights, args=(find_bundled_gguf(),))
+    loading.start()
+    while loading.is_alive():
+        assert os.fstat(1).st_ino == shown

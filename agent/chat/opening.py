@@ -19,7 +19,7 @@ from agent.chat.session import open_collection
 from agent.models.cancellation import find_token
 from agent.models.hub import PREFIX
 from agent.models.protocol import LanguageModel
-from agent.models.registry import open_embedder, open_model
+from agent.models.registry import open_embedder, open_model, open_readers
 from agent.models.wrapper import ModelWrapper
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
@@ -138,7 +138,7 @@ class ModelToCome(ModelWrapper):
 def begin_to_open_models(
     model: str, embedder: str | None, *, keep_vectors: bool
 ) -> tuple[Opening[LanguageModel], Opening[Embedder | None]]:
-    """Open both, one after the other; with `keep_vectors` those of passages are kept among the user's caches.
+    """Open both, the embedding model first; with `keep_vectors` those of passages are kept among the user's caches.
 
     One from the hub is opened when it is waited for: its download shows progress, as reading does. The thread is a
     daemon: a server that says nothing does not keep the process alive.
@@ -147,9 +147,10 @@ def begin_to_open_models(
     embedding = Opening(lambda: open_caching_embedder(embedder, keep_vectors=keep_vectors))
     # The first answer needs it, and a folder that did not change does not; where it fails, that answer tries again.
     splitting = Opening(load_tokenizer)
+    reading = Opening(lambda: open_readers(embedding.get()))
 
     def open_all() -> None:
-        for name, opening in ((embedder, embedding), (model, answering), (None, splitting)):
+        for name, opening in ((embedder, embedding), (embedder, reading), (None, splitting), (model, answering)):
             if not (name and name.startswith(PREFIX)):
                 with suppress(BaseException):  # told to whoever waits
                     opening.get()

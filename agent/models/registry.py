@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -196,16 +197,29 @@ def _keep_tables(weights: Path, threads: int) -> ReadTable:
     return read_table
 
 
+def open_readers(embedder: Embedder | None) -> None:
+    """Open what reads English and tables now, not at the first question."""
+    if embedder and embedder.read:
+        embedder.read("", "A.", True)
+    if embedder and embedder.read_table:
+        embedder.read_table("", [["A"], ["B"]])
+
+
 def _open_when_needed(open_taught: Callable[[], Taught], without: str) -> Callable[[], Taught | None]:
     """Opens what was taught at the first call; None where it cannot be, which is said once."""
+    lock = Lock()
 
     @cache
-    def find() -> Taught | None:
+    def open_once() -> Taught | None:
         try:
             return open_taught()
         except ConvagentError as error:
             log.warning("%s: %s", without, error)
             return None
+
+    def find() -> Taught | None:
+        with lock:
+            return open_once()
 
     return find
 

@@ -30,7 +30,8 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
     params.use_extra_bufts = not is_built_with_amx()
     require_memory(path.stat().st_size + LOADING_BYTES)
     try:
-        return LlamaModel(path_model=str(path), params=params, verbose=False)
+        # To be told "not verbose", it would turn off the standard output of all threads while it loads.
+        return LlamaModel(path_model=str(path), params=params, verbose=True)
     except (ValueError, RuntimeError) as error:
         remedy = "Is the download complete, the architecture known to this llama-cpp-python, and enough memory free?"
         raise InvalidInputError("llama.cpp cannot load this model", where=str(path), remedy=remedy) from error
