@@ -40,6 +40,7 @@ from agent.turn.tables.planning import (
 )
 from indexes.documents.reading import parse_document
 from indexes.documents.tables.table import Table, find_tables
+from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embed
 from training.loop import HAS_HALF, Schedule, endless_batches, pad, read_arguments, train
 from training.minilm import WIDTH, changes_as_integers, load_integers, mask_of, open_whole
@@ -246,8 +247,9 @@ def make_items(pairs: Iterable[tuple[Asked, Shown]], model: TableReader, order: 
 
 def main() -> None:
     asked = read_arguments(__doc__ or "", TABLE_READER, Schedule(1900, 2e-4))
-    model, embedder = TableReader(), open_embedder("minilm")
-    assert embedder
+    model, found = TableReader(), open_embedder("minilm")
+    assert found
+    embedder = cache_vectors(found)  # some tables are compared again and again
     if asked.start:
         model.load(asked.start)
     tables = list(read_tables(QUESTIONS))
