@@ -25,7 +25,8 @@ from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
 # over few documents refers to, phrases tell better than the encoder that was taught long conversations; and it asks for
-# a fact more often than a turn of iKAT does, so that the reader counts for more, and so do codes and editions.
+# a fact more often than a turn of iKAT does, so that the reader counts for more, and so do codes and editions. What
+# nobody wrote down is asked of the subjects of the documents: only the reader tells that.
 BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
     statements=StatementTuning(needed_by_person=1.0, needed_otherwise=1.0),
@@ -35,8 +36,8 @@ BRIEF = Tuning(
         other_document_gap=0.3,
         reading_weight=0.08,
         least_margin=-8.0,
-        answerable_reading=0.04,
-        answerable_offset=2.5,
+        answerable_reading=1.0,
+        answerable_offset=3.75,
         first_passages=5,
         rank_penalty=0.03,
         code_weight=0.6,

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from agent.turn.question_words import stem_words
 from agent.turn.quotes import Quote, Reading
+from agent.turn.safety.requests import classify_request
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import load_stop_words, separate_pairs
 from indexes.text.compounds import COMPOUNDING, MIN_PIECE, has_part_in_common, is_made_of
@@ -37,16 +38,18 @@ def is_answerable(
     return any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
 
 
-def score_surety(nearest: float, quotes: Sequence[Quote], language: str, tuning: AnswerTuning) -> float:
+def score_surety(nearest: float, quotes: Sequence[Quote], utterance: str, language: str, tuning: AnswerTuning) -> float:
     """How surely any quote answers, by the nearest cosine and by the best margin: the higher, the surer.
 
-    To a question in another `language` than English, what the reader misses counts nothing.
+    What the reader misses counts nothing in another `language` than English, and where a recommendation is asked for.
     """
     best = max(quote.reading.margin for quote in quotes)
     if language:
         return nearest + FOREIGN_READING * max(0.0, best)
-    offset = tuning.answerable_offset if any(quote.reading != Reading() for quote in quotes) else 0.0
-    return nearest + tuning.answerable_reading * (offset + best)
+    if all(quote.reading == Reading() for quote in quotes):
+        return nearest
+    read = tuning.answerable_reading * (tuning.answerable_offset + best)
+    return nearest + (max(0.0, read) if classify_request([utterance]) == "recommendation" else read)
 
 
 def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:
