@@ -131,7 +131,7 @@ def measure_start(folder: Path, home: Path) -> Start:
     began = time.perf_counter()
     command = [str(ROOT / "cli.py"), "chat", "--docs", str(folder), "--model", "none"]
     child = pexpect.spawn(
-        sys.executable, command, env=_own_environment(home), dimensions=(40, 120), encoding="utf-8", timeout=LONGEST
+        sys.executable, command, env=own_environment(home), dimensions=(40, 120), encoding="utf-8", timeout=LONGEST
     )
     try:
         child.expect(re.escape("\x1b[6n"))  # the terminal is asked where its cursor is
@@ -145,7 +145,7 @@ def measure_start(folder: Path, home: Path) -> Start:
         child.close(force=True)
 
 
-def _own_environment(home: Path) -> Mapping[str, str]:
+def own_environment(home: Path) -> Mapping[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CONVAGENT_")}
     own = {"CONVAGENT_CACHE": str(home / "cache"), "CONVAGENT_DATA": str(home / "data")}
     return kept | own | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "NO_COLOR": "1"}
