@@ -1,9 +1,10 @@
-"""Questions over folders that the reader did not learn: `python -m benchmarks.written_folders [--languages]`.
+"""Questions over folders that the reader did not learn: `python -m benchmarks.written_folders`.
 
 Written, like twelve that it learned, by others who had not seen the program, with follow-ups and questions without an
 answer (`training/held_out_documents.jsonl`). Each is asked as in a chat, after the turns before it. *first*: one of the
 marked answers stands in the first sentence; *right*: anywhere in the answer; *denied*: it is said that there is none.
-With `--languages`: three folders of documents in English and in German, French or Italian, asked in both languages.
+With `--languages`: three folders of documents in English and in German, French or Italian, asked in both languages;
+with `--languages sealed` three others, in German or French, which nobody who works on it reads.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from agent.turn.extractive_answer import says_not_found
 from indexes.documents.document_index import open_documents
 
 TRAINING = Path(__file__).parent.parent / "training"
-DOCUMENTS, LANGUAGES = TRAINING / "held_out_documents.jsonl", TRAINING / "held_out_languages.jsonl"
+DOCUMENTS = TRAINING / "held_out_documents.jsonl"
 COLUMNS = ("first", "right", "denied")
 Verdict = tuple[bool, bool, bool]  # by the columns
 
@@ -68,9 +69,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="none", help="default: none")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th question")
-    parser.add_argument("--languages", action="store_true", help="three folders in several languages instead")
+    parser.add_argument("--languages", nargs="?", const="held_out", choices=("held_out", "sealed"), help="other folders")
     given = parser.parse_args()
-    source, embedder = (LANGUAGES, "multilingual") if given.languages else (DOCUMENTS, "minilm")
+    languages = TRAINING / f"{given.languages}_languages.jsonl"
+    source, embedder = (languages, "multilingual") if given.languages else (DOCUMENTS, "minilm")
     folders, verdicts = defaultdict[str, list[dict[str, Any]]](list), defaultdict[str, list[Verdict]](list)
     for line in source.read_text(encoding="utf-8").splitlines():
         folders[json.loads(line)["folder"]].append(json.loads(line))
