@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="none", help="default: none")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th question")
-    parser.add_argument("--languages", nargs="?", const="held_out", choices=("held_out", "sealed"), help="other folders")
+    parser.add_argument("--languages", nargs="?", const="held_out", choices=("held_out", "sealed"), help="others")
     given = parser.parse_args()
     languages = TRAINING / f"{given.languages}_languages.jsonl"
     source, embedder = (languages, "multilingual") if given.languages else (DOCUMENTS, "minilm")

@@ -93,7 +93,8 @@ class AnswerTuning:
     direct_margin: float = 5.0  # from which the words that the reader found stand first
     direct_lead: float = 3.0  # that they have at least before any others of the passage
     answerable_cosine: float = 0.27  # of the nearest sentence; below, the passages are taken to have no answer
-    answerable_reading: float = 0.015  # what the best margin adds to that cosine
+    answerable_reading: float = 0.015  # what the best margin adds to that cosine,
+    answerable_unread: float = 0.015  # where a reader can tell little
     answerable_offset: float = 0.0  # what is added to the margin before
     own_language: bool = False  # whether what is said about the answer is in the language of the question
     fallback_sentences: int = 2  # quoted then

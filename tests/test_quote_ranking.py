@@ -1,21 +1,24 @@
 """Which quote stands first: of the newest edition, and in the language of the question."""
 
+from dataclasses import replace
+
 import pytest
 
+from agent.chat.session import BRIEF
+from agent.turn.answerability import score_surety
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.quote_ranking import rank_quotes
-from agent.turn.quotes import find_quotes
+from agent.turn.quotes import Reading, find_quotes
+from agent.turn.reading import UNREAD
 from indexes.ranking.vectors import Embedder
 from indexes.text.units import points_back
 from schemas.records import Passage, Query
 from schemas.tuning import AnswerTuning, Tuning
 from tests.conftest import needs_embedder, read_cases
 
-CHAT = Tuning(answer=AnswerTuning(brief_gap=0.15, successor_weight=0.3))
-
 
 def first(embedder: Embedder, query: Query, *passages: Passage) -> str:
-    return extract_answer(query, (), passages, embedder, LengthLimit(), CHAT).sentences[0].text
+    return extract_answer(query, (), passages, embedder, LengthLimit(), BRIEF).sentences[0].text
 
 
 @pytest.mark.parametrize("text", ["It opens from 9 a.m. to 8 p.m.", "Slowed down to 64 kbit/s.", "Sold by Meyer & Co."])
@@ -99,6 +102,13 @@ def test_a_question_in_another_language_prefers_sentences_in_it(minilm: Embedder
     assert best.score == same.score
 
 
+def test_what_nobody_could_read_is_told_by_its_meaning() -> None:
+    (quote,) = find_quotes([Passage("a:1", "Die Kaution beträgt 900 Euro.")], AnswerTuning())
+    unread, limit = [replace(quote, reading=Reading(UNREAD))], BRIEF.answer.answerable_cosine
+    near, far = (score_surety(cosine, unread, Query("Kaution?"), "", BRIEF.answer) for cosine in (0.6, 0.4))
+    assert near > limit > far
+
+
 CASES = read_cases("two_values")
 
 
@@ -106,7 +116,7 @@ CASES = read_cases("two_values")
 @pytest.mark.parametrize(("asked", "said"), [*CASES["computed"].items(), *((one, "") for one in CASES["not_computed"])])
 def test_two_values_are_read_computed_and_cited(minilm: Embedder, asked: str, said: str) -> None:
     passages = [Passage(id, text) for id, text in CASES["passages"].items()]
-    answer = extract_answer(Query(asked, today=CASES["today"]), (), passages, minilm, LengthLimit(), CHAT)
+    answer = extract_answer(Query(asked, today=CASES["today"]), (), passages, minilm, LengthLimit(), BRIEF)
     assert answer.used
     assert (answer.direct == said) if said else not any(sign in answer.direct for sign in ("−", " ago", "In "))
-    assert "−" not in extract_answer(Query(asked), (), passages, minilm, LengthLimit(), CHAT).direct, "not in a run"
+    assert "−" not in extract_answer(Query(asked), (), passages, minilm, LengthLimit(), BRIEF).direct, "not in a run"

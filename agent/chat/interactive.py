@@ -298,6 +298,7 @@ def run_chat(session: Session) -> int:
 
     A terminal has line editing, and the arrow keys bring back earlier questions. Through a pipe each line is a turn.
     """
+    from prompt_toolkit.patch_stdout import patch_stdout
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
@@ -323,7 +324,9 @@ def run_chat(session: Session) -> int:
     terminal.show_earlier()
     while not terminal.done:
         try:
-            terminal.handle(prompt.prompt("> "))
+            with patch_stdout(raw=True):  # what is said meanwhile stands above the prompt
+                line = prompt.prompt("> ")
+            terminal.handle(line)
         except KeyboardInterrupt:
             console.print("[dim]stopped[/]")
         except EOFError:

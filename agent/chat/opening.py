@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from agent.chat.observer import report_call
 from agent.chat.scope import EVERYWHERE, require_scope
@@ -19,7 +19,7 @@ from agent.chat.session import open_collection
 from agent.models.cancellation import find_token
 from agent.models.hub import PREFIX
 from agent.models.protocol import LanguageModel
-from agent.models.registry import open_embedder, open_model, open_readers
+from agent.models.registry import is_server_address, open_embedder, open_model, open_readers
 from agent.models.wrapper import ModelWrapper
 from agent.terminal.progress import stage_progress
 from agent.terminal.reports import show_documents
@@ -138,7 +138,7 @@ class ModelToCome(ModelWrapper):
 def begin_to_open_models(
     model: str, embedder: str | None, *, keep_vectors: bool
 ) -> tuple[Opening[LanguageModel], Opening[Embedder | None]]:
-    """Open both, the embedding model first; with `keep_vectors` those of passages are kept among the user's caches.
+    """Open both, one after the other; with `keep_vectors` those of passages are kept among the user's caches.
 
     One from the hub is opened when it is waited for: its download shows progress, as reading does. The thread is a
     daemon: a server that says nothing does not keep the process alive.
@@ -148,9 +148,13 @@ def begin_to_open_models(
     # The first answer needs it, and a folder that did not change does not; where it fails, that answer tries again.
     splitting = Opening(load_tokenizer)
     reading = Opening(lambda: open_readers(embedding.get()))
+    in_order = [(embedder, embedding), (embedder, reading), (None, splitting)]
+    in_order.insert(
+        0 if is_server_address(model) else len(in_order), (model, answering)
+    )  # few first questions need one
 
     def open_all() -> None:
-        for name, opening in ((embedder, embedding), (embedder, reading), (None, splitting), (model, answering)):
+        for name, opening in in_order:
             if not (name and name.startswith(PREFIX)):
                 with suppress(BaseException):  # told to whoever waits
                     opening.get()

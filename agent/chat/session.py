@@ -37,6 +37,7 @@ BRIEF = Tuning(
         reading_weight=0.08,
         least_margin=-8.0,
         answerable_reading=1.0,
+        answerable_unread=0.04,
         answerable_offset=3.75,
         first_passages=5,
         rank_penalty=0.03,

@@ -58,9 +58,15 @@ def _pass_once() -> Callable[[logging.LogRecord], bool]:
     return is_new
 
 
+class _StderrHandler(logging.StreamHandler[Any]):
+    """Writes to what is standard error then: above a prompt, while one waits for a line."""
+
+    stream = property(lambda _self: sys.stderr, lambda _self, _stream: None)
+
+
 def configure_logging(*, quiet: bool, verbose: int) -> None:
     """Log to stderr: only errors where it is quiet, everything where it is verbose."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _StderrHandler()
     handler.setFormatter(_PlainFormatter("%(message)s"))
     handler.addFilter(_pass_once())
     log.handlers[:] = [handler]

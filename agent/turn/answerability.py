@@ -38,18 +38,22 @@ def is_answerable(
     return any(quote.score for quote in judged) if surety is None else surety >= tuning.answerable_cosine
 
 
-def score_surety(nearest: float, quotes: Sequence[Quote], utterance: str, language: str, tuning: AnswerTuning) -> float:
+def score_surety(nearest: float, quotes: Sequence[Quote], query: Query, language: str, tuning: AnswerTuning) -> float:
     """How surely any quote answers, by the nearest cosine and by the best margin: the higher, the surer.
 
-    What the reader misses counts nothing in another `language` than English, and where a recommendation is asked for.
+    To a question in another `language` than English, what the reader misses counts nothing; little where it could read
+    none, and where a recommendation is asked for.
     """
-    best = max(quote.reading.margin for quote in quotes)
+    margins = [quote.reading.margin for quote in quotes if quote.reading.text]
+    best = max(margins or [quote.reading.margin for quote in quotes])
     if language:
         return nearest + FOREIGN_READING * max(0.0, best)
     if all(quote.reading == Reading() for quote in quotes):
         return nearest
-    read = tuning.answerable_reading * (tuning.answerable_offset + best)
-    return nearest + (max(0.0, read) if classify_request([utterance]) == "recommendation" else read)
+    request = classify_request((*query.earlier_utterances, query.utterance))
+    can_tell = margins and request != "recommendation"
+    weight = tuning.answerable_reading if can_tell else tuning.answerable_unread
+    return nearest + weight * (tuning.answerable_offset + best)
 
 
 def nearest_cosine(quotes: Vectors, query: Query, embed: Embed, lead_characters: int) -> float:

@@ -78,7 +78,7 @@ def judge_quotes(
         judged.sort(key=lambda quote: answer.rank_penalty * quote.rank - quote.score)
         judged = judged[: answer.shortlist]
     cosines, nearest = _compare_meaning(judged, query, embedder, tuning.query.lead_characters)
-    surety = score_surety(nearest, judged, query.utterance, language, answer)
+    surety = score_surety(nearest, judged, query, language, answer)
     return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
 
 

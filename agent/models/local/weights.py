@@ -30,7 +30,7 @@ def load_weights(path: Path, *, vocabulary_only: bool = False) -> LlamaModel:
     params.use_extra_bufts = not is_built_with_amx()
     require_memory(path.stat().st_size + LOADING_BYTES)
     try:
-        # To be told "not verbose", it would turn off the standard output of all threads while it loads.
+        # Told not to be verbose, it would redirect what the whole process prints while it loads.
         return LlamaModel(path_model=str(path), params=params, verbose=True)
     except (ValueError, RuntimeError) as error:
         remedy = "Is the download complete, the architecture known to this llama-cpp-python, and enough memory free?"
