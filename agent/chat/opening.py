@@ -148,10 +148,8 @@ def begin_to_open_models(
     # The first answer needs it, and a folder that did not change does not; where it fails, that answer tries again.
     splitting = Opening(load_tokenizer)
     reading = Opening(lambda: open_readers(embedding.get()))
-    in_order = [(embedder, embedding), (embedder, reading), (None, splitting)]
-    in_order.insert(
-        0 if is_server_address(model) else len(in_order), (model, answering)
-    )  # few first questions need one
+    in_order: list[tuple[str | None, Opening[Any]]] = [(embedder, embedding), (embedder, reading), (None, splitting)]
+    in_order.insert(0 if is_server_address(model) else 3, (model, answering))  # few first questions need a local one
 
     def open_all() -> None:
         for name, opening in in_order:
