@@ -163,8 +163,7 @@ class Terminal:
         if argument.strip("[]") not in found:
             numbers = ", ".join(f"{number}{'' if each.cited else ' (near)'}" for number, each in found.items())
             raise UsageError(f"no source {argument!r} (the last answer has {numbers or 'none'})", remedy="/open 1")
-        source = found[argument.strip("[]")]
-        near = "" if source.cited else "  (came near the last answer, which does not cite it)"
+        near = "" if (source := found[argument.strip("[]")]).cited else "  (came near the last answer; not cited)"
         self._say(f"{self._describe_source(source)}{near}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)
@@ -324,7 +323,7 @@ def run_chat(session: Session) -> int:
     terminal.show_earlier()
     while not terminal.done:
         try:
-            with patch_stdout(raw=True):  # what is said meanwhile stands above the prompt
+            with patch_stdout(raw=True):  # what is said meanwhile stands above
                 line = prompt.prompt("> ")
             terminal.handle(line)
         except KeyboardInterrupt:
