@@ -56,7 +56,7 @@ def test_a_question_shows_what_was_searched_the_answer_and_its_sources(terminal:
     shown = shown_after(terminal, "/nearby")
     assert all(sentence in shown for sentence in terminal.nearby)
     assert all(f"[{source.number}] {source.passage.id}" in shown for source in near)
-    assert "(came near the last answer; not cited)" in shown_after(terminal, f"/open {near[-1].number}")
+    assert "(came near the last answer, which does not cite it)" in shown_after(terminal, f"/open {near[-1].number}")
     listed = ", ".join(f"{each.number}{'' if each.cited else ' (near)'}" for each in terminal.sources)
     assert f"no source '99' (the last answer has {listed})" in shown_after(terminal, "/open 99")
 

@@ -159,11 +159,11 @@ class Terminal:
         return "  ".join(filter(None, named))
 
     def do_open(self, argument: str) -> None:
-        found = {str(source.number): source for source in self.sources}
-        if argument.strip("[]") not in found:
-            numbers = ", ".join(f"{number}{'' if each.cited else ' (near)'}" for number, each in found.items())
+        source = {str(each.number): each for each in self.sources}.get(argument.strip("[]"))
+        if source is None:
+            numbers = ", ".join(f"{each.number}{'' if each.cited else ' (near)'}" for each in self.sources)
             raise UsageError(f"no source {argument!r} (the last answer has {numbers or 'none'})", remedy="/open 1")
-        near = "" if (source := found[argument.strip("[]")]).cited else "  (came near the last answer; not cited)"
+        near = "" if source.cited else "  (came near the last answer, which does not cite it)"
         self._say(f"{self._describe_source(source)}{near}", "green")
         pieces = (
             to_plain_text(f">{piece.text}<", "bold") if piece.marked else to_plain_text(piece.text)

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from agent.chat.observer import report_call
 from agent.chat.scope import EVERYWHERE, require_scope
@@ -147,15 +147,18 @@ def begin_to_open_models(
     embedding = Opening(lambda: open_caching_embedder(embedder, keep_vectors=keep_vectors))
     # The first answer needs it, and a folder that did not change does not; where it fails, that answer tries again.
     splitting = Opening(load_tokenizer)
-    reading = Opening(lambda: open_readers(embedding.get()))
-    in_order: list[tuple[str | None, Opening[Any]]] = [(embedder, embedding), (embedder, reading), (None, splitting)]
-    in_order.insert(0 if is_server_address(model) else 3, (model, answering))  # few first questions need a local one
+    reading: list[tuple[str | None, Callable[[], object]]] = [
+        (embedder, lambda: open_readers(embedding.get())),
+        (None, splitting.get),
+    ]
+    model_step = (model, answering.get)  # few first questions need a local one; a server that is not there is told soon
+    steps = [model_step, *reading] if is_server_address(model) else [*reading, model_step]
 
     def open_all() -> None:
-        for name, opening in in_order:
+        for name, open in steps:
             if not (name and name.startswith(PREFIX)):
                 with suppress(BaseException):  # told to whoever waits
-                    opening.get()
+                    open()
 
     threading.Thread(target=open_all, name="opening", daemon=True).start()
     return answering, embedding
