@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.evaluation.significance import bootstrap_interval, correct_by_holm, paired_differences, randomisation_p
+from agent.evaluation.scores import bootstrap_interval, correct_by_holm, paired_differences, randomisation_p
 
 
 def conversations(*values: Sequence[float]) -> dict[str, float]:

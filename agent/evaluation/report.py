@@ -18,20 +18,18 @@ from markupsafe import Markup
 from agent.evaluation import answers, ptkb
 from agent.evaluation.answers import find_cited
 from agent.evaluation.scores import (
+    Interval,
     Qrels,
     Scores,
+    bootstrap_interval,
     check_turns_shared,
+    correct_by_holm,
     measure_search,
     name_measures,
-    read_qrels,
-    read_run_file,
-)
-from agent.evaluation.significance import (
-    Interval,
-    bootstrap_interval,
-    correct_by_holm,
     paired_differences,
     randomisation_p,
+    read_qrels,
+    read_run_file,
 )
 from agent.runs.evidence import PassageTexts
 from agent.runs.given_ranking import begins_as_trec_run, read_ranking, sort_by_score

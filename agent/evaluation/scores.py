@@ -1,4 +1,9 @@
-"""How good rankings are, against relevance labels; what all measures share: scores by turn, means, a paired test."""
+"""How good rankings are, against relevance labels; what all measures share: scores by turn, means, how sure they are.
+
+The turns of a conversation are not independent of each other. So for a report whole conversations are drawn, and whole
+conversations change sides: a system that is lost at the third turn is often lost for the rest, so that single turns
+would make everything look surer than it is. All draws are from a fixed seed.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,11 +42,6 @@ class Scores:
         """The mean over all turns for which it is defined; 0 where there are none."""
         values = self.by_turn(measure).values()
         return sum(values) / len(values) if values else 0.0
-
-
-def conversation_of(turn_id: str) -> str:
-    """The topic that a turn is of: what stands before the last "_" of its id."""
-    return turn_id.rpartition("_")[0]
 
 
 def ranking_measures(measures: Sequence[str], ranked: RankedScores, judged: Qrels) -> dict[str, dict[str, float]]:
@@ -117,15 +117,19 @@ def rouge_scorer(*measures: str) -> Any:
     return RougeScorer(list(measures), tokenizer=DefaultTokenizer(use_stemmer=False))
 
 
+def paired_differences(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """By how much the first is above the second, at each turn that both have."""
+    return {turn_id: value - other[turn_id] for turn_id, value in one.items() if turn_id in other}
+
+
 def p_value(one: Scores, other: Scores, measure: str) -> float:
     """Of a paired t-test over the turns for which both have it (two-sided); 1 where the two never differ."""
-    from scipy.stats import ttest_rel
+    from scipy.stats import ttest_1samp
 
-    mine, theirs = one.by_turn(measure), other.by_turn(measure)
-    pairs = [(value, theirs[turn_id]) for turn_id, value in mine.items() if turn_id in theirs]
-    if len(pairs) < 2 or all(left == right for left, right in pairs):
+    differences = [*paired_differences(one.by_turn(measure), other.by_turn(measure)).values()]
+    if len(differences) < 2 or not any(differences):
         return 1.0
-    return float(ttest_rel(*zip(*pairs, strict=True)).pvalue)
+    return float(ttest_1samp(differences, 0.0).pvalue)
 
 
 CUTOFFS = 1, 3, 5, 10
@@ -173,3 +177,72 @@ def read_judgements(qrels: Path | None, topics: Path | None, rel_level: int = 1)
         level = f" of level {rel_level} or above" if rel_level != 1 else ""
         raise InvalidInputError(f"holds no relevant passage{level}", where=str(qrels or topics))
     return found
+
+
+SEED = 0
+RESAMPLES, PERMUTATIONS = 5_000, 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def bootstrap_interval(values: Mapping[str, float]) -> Interval:
+    """The mean of a value by turn id, with its percentile interval over conversations that are drawn anew.
+
+    Raises `ValueError` where there is no value.
+    """
+    from scipy.stats import bootstrap
+
+    if not values:
+        raise ValueError("no value, so no mean")
+    totals, sizes = _sum_by_conversation(values)
+    mean = sum(values.values()) / len(values)
+    if len(totals) == 1:
+        return Interval(mean, mean, mean)
+
+    def find_mean(totals: Any, sizes: Any, axis: int) -> Any:
+        return totals.sum(axis) / sizes.sum(axis)
+
+    how = {"paired": True, "vectorized": True, "n_resamples": RESAMPLES, "method": "percentile", "rng": SEED}
+    found = bootstrap((totals, sizes), find_mean, **how).confidence_interval
+    return Interval(mean, float(found.low), float(found.high))
+
+
+def randomisation_p(differences: Mapping[str, float]) -> float:
+    """The two-sided p-value of a paired randomisation test whose pairs are conversations (Smucker et al., CIKM 2007).
+
+    Exact where there are at most `PERMUTATIONS` changes of sides, else from so many random ones.
+    """
+    from scipy.stats import permutation_test
+
+    totals = _sum_by_conversation(differences)[0] if differences else ()
+    if len(totals) < 2 or not any(totals):
+        return 1.0
+    how = {"permutation_type": "samples", "vectorized": True, "n_resamples": PERMUTATIONS, "rng": SEED}
+    return float(permutation_test((totals,), lambda totals, axis: totals.sum(axis), **how).pvalue)
+
+
+def correct_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """The p-values of several tests, corrected so that all hold together (Holm, 1979), in the same order."""
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return tuple(corrected)
+
+
+def _sum_by_conversation(values: Mapping[str, float]) -> tuple[Any, Any]:
+    """The sum of each conversation's values, and how many they are, as arrays."""
+    import numpy
+
+    found: dict[str, list[float]] = {}
+    for turn_id, value in values.items():
+        found.setdefault(turn_id.rpartition("_")[0], []).append(value)
+    return numpy.array([sum(each) for each in found.values()]), numpy.array([float(len(e)) for e in found.values()])
