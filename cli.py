@@ -523,7 +523,7 @@ def eval_rcd_spans(
 
     [bold]convagent eval rcd-spans spans.tsv --topics topics.xml[/]
     """
-    from agent.tasks.rcd.measures import SPAN_MEASURES, evaluate_spans
+    from agent.evaluation.rcd import SPAN_MEASURES, evaluate_spans
 
     scores = evaluate_spans(spans, topics, equivalence)
     reports.show_measures(scores, SPAN_MEASURES, as_json=as_json)
@@ -541,7 +541,7 @@ def eval_rcd_passages(
 
     [bold]convagent eval rcd-passages run.trec --qrels qrels.txt --topics topics.xml[/]
     """
-    from agent.tasks.rcd.measures import PASSAGE_MEASURES, evaluate_passages
+    from agent.evaluation.rcd import PASSAGE_MEASURES, evaluate_passages
 
     scores = evaluate_passages(runs, qrels, topics, equivalence)
     reports.show_measures(scores, PASSAGE_MEASURES, as_json=as_json)
@@ -633,7 +633,7 @@ def spans(
 
     [bold]convagent spans topics.xml -o spans.tsv[/]
     """
-    from agent.tasks.rcd.spans import write_spans
+    from agent.tasks.rcd import write_spans
 
     log.info("%s: %d topics", output, write_spans(topics, output, overwrite=overwrite))
 
@@ -655,7 +655,7 @@ class Rank:
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.tasks.rcd.spans import rank_file
+        from agent.tasks.rcd import rank_file
         from agent.turn.retrieval import open_retriever_in
 
         retriever = open_retriever_in(self.index, self.embedder)
@@ -681,7 +681,7 @@ class Touche:
     overwrite: bool = OVERWRITE
 
     def __call__(self) -> None:
-        from agent.tasks.touche.run import ToucheTask, write_run
+        from agent.tasks.touche import ToucheTask, write_run
 
         task = ToucheTask(self.directory, self.k, self.run_name, skip_problems=self.on_error == "skip")
         reports.show_touche_run(

@@ -5,7 +5,7 @@
 TOPICS are training topics, with their titles. The rule is a softmax over the candidates of a dialogue, learned so that
 the likelihood of candidates goes as the square of their Jaccard with the title (L2 on standardised features). It is
 always judged on dialogues of films that it has not seen. Many candidates tie; the first in the text is taken, and a
-second row shows what that is worth. `--fit` prints the numbers of `agent/tasks/rcd/spans.py`.
+second row shows what that is worth. `--fit` prints the numbers of `agent/tasks/rcd.py`.
 """
 
 import argparse
@@ -17,9 +17,19 @@ from statistics import mean
 
 import numpy as np
 
-from agent.tasks.rcd.measures import SPAN_MEASURES, measure_span, measure_spans
-from agent.tasks.rcd.spans import Numbers, Score, Span, candidate_spans, choose_spans, span_features, weigh_features
-from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
+from agent.evaluation.rcd import SPAN_MEASURES, measure_span, measure_spans
+from agent.tasks.rcd import (
+    Group,
+    Numbers,
+    RcdTopics,
+    Score,
+    Span,
+    candidate_spans,
+    choose_spans,
+    read_topics,
+    span_features,
+    weigh_features,
+)
 
 SEEDS = 20
 PENALTY = 3.0  # of the squared weights of standardised features

@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agent.tasks.rcd.measures import evaluate_passages, evaluate_spans, measure_span
-from agent.tasks.rcd.spans import candidate_spans, find_spans, rank_file, read_spans, write_spans
-from agent.tasks.rcd.topics import Dialogue, RcdTopics, read_topics
+from agent.evaluation.rcd import evaluate_passages, evaluate_spans, measure_span
+from agent.tasks.rcd import (
+    Dialogue,
+    RcdTopics,
+    candidate_spans,
+    find_spans,
+    rank_file,
+    read_spans,
+    read_topics,
+    write_spans,
+)
 from cli import app
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index

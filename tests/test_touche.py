@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from agent.evaluation.scores import evaluate_search
 from agent.runs.given_ranking import read_ranking
-from agent.tasks.touche.run import ToucheTask, rank_topics, read_questions, write_run
+from agent.tasks.touche import ToucheTask, rank_topics, read_questions, write_run
 from cli import app
 from indexes.corpora.corpus import find_arguments
 from indexes.passage_index import PassageIndex, build_searchable_text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent.models.catalogue import ModelEntry, RecommendedModel
     from agent.runs.answer_topics import RunReport
     from agent.runs.validation import Verdict
-    from agent.tasks.touche.run import ToucheReport, ToucheTask
+    from agent.tasks.touche import ToucheReport, ToucheTask
     from indexes.corpora.corpus import Corpus
     from indexes.documents.document_index import ReadingReport
     from indexes.index_builder import BuildReport
@@ -111,7 +111,7 @@ def show_run(report: "RunReport") -> None:
 
 def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) -> None:
     """Where a finished run of Touché is, and for which topics nothing was found."""
-    from agent.tasks.touche.run import RUN_FILE
+    from agent.tasks.touche import RUN_FILE
 
     show_index_built(ranked.built, ranked.arguments, task.directory)
     for number, hits in ranked.hits.items():

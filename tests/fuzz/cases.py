@@ -14,8 +14,8 @@ from random import Random
 
 from agent.runs.given_ranking import read_ranking
 from agent.runs.validation import check_run
-from agent.tasks.rcd.spans import read_spans
-from agent.tasks.rcd.topics import read_topics as read_dialogues
+from agent.tasks.rcd import read_spans
+from agent.tasks.rcd import read_topics as read_dialogues
 from indexes.passage_index import PassageIndex
 from indexes.text.control_characters import strip_control_characters
 from schemas.errors import ConvagentError

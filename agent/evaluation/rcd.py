@@ -18,8 +18,7 @@ from pathlib import Path
 
 from agent.evaluation.scores import Scores, check_turns_shared, ranking_measures, read_qrels
 from agent.runs.given_ranking import read_ranking
-from agent.tasks.rcd.spans import read_spans
-from agent.tasks.rcd.topics import Group, RcdTopics, read_topics
+from agent.tasks.rcd import Group, RcdTopics, read_spans, read_topics
 from schemas.errors import InvalidInputError
 
 SPAN_MEASURES = ("BLEU", "Jaccard")

@@ -1,1 +1,0 @@
-"""RCD-2020: spans that need background, and passages about them."""
