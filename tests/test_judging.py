@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from typer.testing import CliRunner, Result
 
 from agent.evaluation.nuggets import VERDICTS, JudgedAnswer, Nugget, decode_nuggets, read_nuggets, score_nuggets
-from agent.tracks.oddities import Oddities
+from agent.tracks.lenient_reading import Oddities
 from cli import app
 from schemas.errors import InvalidInputError
 from tests.conftest import needs_embedder, needs_model

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agent.runs.given_ranking import read_ranking
-from agent.tracks.oddities import Oddities
+from agent.tracks.lenient_reading import Oddities
 from agent.tracks.run_files import detect_run, read_run
 from agent.tracks.topic_files import read_topics
 from indexes.ranking.rankings import separate_scores

@@ -15,8 +15,7 @@ import pytest
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
-from agent.tracks.lenient_reading import shape_problems
-from agent.tracks.oddities import Oddities
+from agent.tracks.lenient_reading import Oddities, shape_problems
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import Checks
 from agent.tracks.run_files import encode_run, read_run, run_problems

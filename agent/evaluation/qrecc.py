@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
-from agent.tracks.lenient_reading import convert_to_shape, list_problems
-from agent.tracks.oddities import find_duplicates, locate_errors
+from agent.tracks.lenient_reading import convert_to_shape, find_duplicates, list_problems, locate_errors
 from agent.tracks.qrecc import EDITION, Truth, turn_id
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import read_utf8

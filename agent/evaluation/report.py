@@ -34,8 +34,7 @@ from agent.evaluation.scores import (
 from agent.runs.evidence import PassageTexts
 from agent.runs.given_ranking import begins_as_trec_run, read_ranking, sort_by_score
 from agent.runs.trace import TraceLine, is_trace, read_trace
-from agent.tracks.lenient_reading import list_problems
-from agent.tracks.oddities import find_duplicates
+from agent.tracks.lenient_reading import find_duplicates, list_problems
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn, to_run_turns
 from agent.tracks.topic_files import read_topics

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.runs.given_ranking import read_ranking
-from agent.tracks.oddities import report_oddities
+from agent.tracks.lenient_reading import report_oddities
 from agent.tracks.run_files import read_run
 from agent.tracks.run_records import RunTurn
 from agent.tracks.topic_files import read_topics

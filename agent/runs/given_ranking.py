@@ -17,8 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent.tracks.lenient_reading import list_problems
-from agent.tracks.oddities import Oddities, find_duplicates, report_oddities
+from agent.tracks.lenient_reading import Oddities, find_duplicates, list_problems, report_oddities
 from agent.tracks.run_files import read_run
 from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.ranking.rankings import separate_scores

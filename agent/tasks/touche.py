@@ -23,7 +23,7 @@ from pathlib import Path
 from xml.etree.ElementTree import ParseError
 
 from agent.runs.given_ranking import format_trec_lines
-from agent.tracks.oddities import find_duplicates
+from agent.tracks.lenient_reading import find_duplicates
 from indexes.corpora.corpus import ArgumentCorpus, find_arguments
 from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex, build_searchable_text

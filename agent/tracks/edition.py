@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agent.tracks.lenient_reading import decode_spelling
-from agent.tracks.oddities import Oddities
+from agent.tracks.lenient_reading import Oddities, decode_spelling
 from agent.tracks.rules import EditionRules
 from agent.tracks.run_records import RunTurn
 from schemas.records import Plan, RunInfo, Topics

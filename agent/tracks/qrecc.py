@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agent.tracks.edition import Edition
 from agent.tracks.ikat.ikat_2023 import NonEmpty
-from agent.tracks.oddities import check_unique
+from agent.tracks.lenient_reading import check_unique
 from agent.tracks.rules import EditionRules
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
 from schemas.records import Message, Problem, RunInfo, Topic, Topics, Turn, TurnLabels

@@ -14,7 +14,7 @@ from ctypes import c_float
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from agent.tracks.oddities import OddityKind
+from agent.tracks.lenient_reading import OddityKind
 from agent.tracks.run_records import RunResponse, RunTurn
 from indexes.text.response_length import MAX_TOKENS, count_spacy_tokens, count_whitespace_words
 from schemas.records import Problem, RunInfo, Topics

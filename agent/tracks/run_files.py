@@ -7,8 +7,14 @@ from typing import Any
 import msgspec
 
 from agent.tracks.edition import Edition, Entry
-from agent.tracks.lenient_reading import decode_leniently, decode_spelling, fit_to_shape, shape_problems
-from agent.tracks.oddities import ALL_KINDS, Oddities
+from agent.tracks.lenient_reading import (
+    ALL_KINDS,
+    Oddities,
+    decode_leniently,
+    decode_spelling,
+    fit_to_shape,
+    shape_problems,
+)
 from agent.tracks.registry import EDITION_NAMES, load_edition, load_editions
 from agent.tracks.rules import STRICT, Checks, RunChecker
 from agent.tracks.run_records import RunResponse, RunStatement, RunTurn, to_run_turns

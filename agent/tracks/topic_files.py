@@ -6,8 +6,7 @@ from typing import Any, get_args
 import msgspec
 
 from agent.tracks.edition import Edition
-from agent.tracks.lenient_reading import convert_to_shape, decode_spelling
-from agent.tracks.oddities import Oddities, report_oddities
+from agent.tracks.lenient_reading import Oddities, convert_to_shape, decode_spelling, report_oddities
 from agent.tracks.registry import load_edition, load_editions
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError

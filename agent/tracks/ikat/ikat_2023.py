@@ -13,8 +13,17 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agent.tracks.edition import Edition, Entry
-from agent.tracks.lenient_reading import IS_ID, PLACE_DOWN, PLACE_UP, absent, decode_spelling, fit_to_shape
-from agent.tracks.oddities import Oddities, OddityKind, check_unique
+from agent.tracks.lenient_reading import (
+    IS_ID,
+    PLACE_DOWN,
+    PLACE_UP,
+    Oddities,
+    OddityKind,
+    absent,
+    check_unique,
+    decode_spelling,
+    fit_to_shape,
+)
 from agent.tracks.rules import EditionRules
 from agent.tracks.run_records import RunPassage, RunResponse, RunStatement, RunTurn
 from schemas import records
