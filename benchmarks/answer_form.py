@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.runs.trace import read_trace
+from agent.tracks.files import read_run
 from agent.tracks.lenient_reading import report_oddities
-from agent.tracks.run_files import read_run
 from agent.tracks.run_records import RunResponse
 from agent.turn.interface_sentences import strip_not_found
 from indexes.corpora.corpus import find_corpus

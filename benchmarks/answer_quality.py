@@ -22,8 +22,8 @@ from agent.evaluation.answers import rouge_f1, supported_share
 from agent.flow import Tools, answer_turn_or_fall_back
 from agent.models.protocol import LanguageModel
 from agent.models.registry import open_embedder, open_model
+from agent.tracks.files import read_topics
 from agent.tracks.registry import load_edition
-from agent.tracks.topic_files import read_topics
 from agent.turn.answerability import nearest_cosine
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
 from agent.turn.quotes import find_quotes

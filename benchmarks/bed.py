@@ -13,7 +13,7 @@ from agent.runs.answer_topics import Outputs, RunRequest, TurnProgress, answer_f
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.given_ranking import format_trec_lines
 from agent.runs.trace import read_trace
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.index_vectors import embed_index

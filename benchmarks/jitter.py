@@ -25,8 +25,8 @@ from agent.evaluation.scores import measure_search
 from agent.flow import Tools, answer_topic
 from agent.models.protocol import LanguageModel, ignore_call
 from agent.models.registry import find_gguf, open_embedder, open_model
+from agent.tracks.files import read_topics
 from agent.tracks.registry import load_edition
-from agent.tracks.topic_files import read_topics
 from agent.turn.retrieval import Searcher
 from indexes.corpora.corpus import find_corpus
 from indexes.documents.document_index import open_documents

@@ -25,7 +25,7 @@ from agent.evaluation.ptkb import set_measures
 from agent.evaluation.scores import Qrels, ranking_measures, read_qrels, turns_with_relevant
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_embedder, open_model
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.statement_selection import (
     Numbers,

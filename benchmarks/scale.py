@@ -35,7 +35,7 @@ from agent.models.registry import is_server_address
 from agent.runs.answer_topics import OnTurn, Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import TraceLine, read_trace
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from benchmarks.growth import PowerLaw, fit_power_law
 from benchmarks.index import MEASURED, MadeUp, parse_size
 from benchmarks.turn_simulation import Conversation, Deployment, Outcome, ServiceTime, draw_conversations, simulate

@@ -21,8 +21,8 @@ import prompts
 from agent.evaluation.scores import Scores, measure_search
 from agent.models.protocol import Conversation, LanguageModel
 from agent.models.registry import open_embedder, open_model
+from agent.tracks.files import read_topics
 from agent.tracks.registry import load_edition
-from agent.tracks.topic_files import read_topics
 from agent.turn.query_rewriting import rewrite_query
 from agent.turn.retrieval import Searcher
 from agent.turn.statement_selection import select_statements

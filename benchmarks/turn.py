@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from schemas.records import Passage, Statement, Topic
 
 CONTEXT = 8192  # tokens, of both

@@ -16,8 +16,7 @@ from agent.runs.evidence import EvidenceFiles
 from agent.runs.export import export_run
 from agent.runs.trace import RunSettings, Trace, TraceLine, append_line, open_for_append, read_trace
 from agent.terminal.progress import turn_progress
-from agent.tracks.run_files import encode_run, run_problems
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import encode_run, read_topics, run_problems
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import map_file, write_atomically
 from schemas.errors import InvalidInputError, UsageError

@@ -12,8 +12,8 @@ from agent.models.registry import open_model
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
+from agent.tracks.files import read_run
 from agent.tracks.lenient_reading import Oddities
-from agent.tracks.run_files import read_run
 from agent.turn.attribution import why_unsupported
 from agent.turn.interface_sentences import NOT_FOUND
 from agent.turn.writing.checked_answer import Writer

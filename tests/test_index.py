@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex

@@ -13,8 +13,7 @@ from agent.models.registry import open_model
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
-from agent.tracks.run_files import encode_run
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import encode_run, read_topics
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from agent.runs.given_ranking import read_ranking
+from agent.tracks.files import detect_run, read_run, read_topics
 from agent.tracks.lenient_reading import Oddities
-from agent.tracks.run_files import detect_run, read_run
-from agent.tracks.topic_files import read_topics
 from indexes.ranking.rankings import separate_scores
 from tests.broken_runs import TABLES, changed, decoded, encoded, is_odd
 from tests.conftest import shared_file

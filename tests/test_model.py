@@ -14,7 +14,7 @@ from agent.models.local.llama_cpp import CHATML, ChatTemplate, Piece
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from agent.turn.retrieval import Searcher
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever

@@ -13,9 +13,8 @@ from agent.runs.evidence import EvidenceFiles
 from agent.runs.trace import read_trace
 from agent.runs.validation import check_run
 from agent.terminal.progress import turn_progress
+from agent.tracks.files import read_run, read_topics
 from agent.tracks.lenient_reading import Oddities
-from agent.tracks.run_files import read_run
-from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.errors import UsageError
 from schemas.records import Message, Parts, Plan, TurnResult

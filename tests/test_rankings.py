@@ -9,8 +9,7 @@ import pytest
 
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.given_ranking import read_ranking
-from agent.tracks.run_files import encode_run
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import encode_run, read_topics
 from indexes.passage_index import PassageIndex
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Hit, Plan, RunInfo, Topics

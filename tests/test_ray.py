@@ -25,7 +25,7 @@ from agent.runs.ray import open_ray
 from agent.runs.ray_cluster import HOME, MAX_LOSSES, Cluster, open_cluster
 from agent.runs.trace import read_trace
 from agent.runs.worker import WorkerSpecification, Workforce
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import Index, PassageIndex

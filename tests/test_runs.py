@@ -15,12 +15,11 @@ import pytest
 from agent.runs.answer_topics import Outputs, RunRequest, answer_file
 from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
+from agent.tracks.files import encode_run, read_run, read_topics, run_problems
 from agent.tracks.lenient_reading import Oddities, shape_problems
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import Checks
-from agent.tracks.run_files import encode_run, read_run, run_problems
 from agent.tracks.run_records import to_run_turns
-from agent.tracks.topic_files import read_topics
 from indexes.passage_index import PassageIndex
 from schemas.records import (
     Hit,

@@ -9,7 +9,7 @@ import psutil
 
 from agent.chat.citations import shown_sources
 from agent.terminal.output import to_plain_text
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
 from indexes.passage_index import PassageIndex

@@ -10,7 +10,7 @@ import pytest
 
 from agent.chat.export import render_conversation, to_markdown, to_topics
 from agent.chat.store import VERSION, ChatTurn, Store
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from schemas.errors import MissingError, RunError, UsageError
 from schemas.records import Hit, Passage, Query, Response, ScoredStatement, Sentence, Statement, TurnResult
 from tests.test_topics import write

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from schemas.errors import InvalidInputError
 from schemas.records import Message, Statement
 

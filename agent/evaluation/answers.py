@@ -9,9 +9,9 @@ from pathlib import Path
 
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
 from agent.runs.evidence import PassageTexts, find_texts
+from agent.tracks.files import read_topics
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunTurn
-from agent.tracks.topic_files import read_topics
 from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import starts_with_not_found, strip_not_found
 from indexes.sharding.sharded_index import open_index

@@ -36,8 +36,8 @@ import prompts
 from agent.evaluation.scores import Scores, check_turns_shared, read_run_file
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import MODEL_CHOICES, open_embedder, open_model
+from agent.tracks.files import read_topics
 from agent.tracks.lenient_reading import IS_ID, Oddities, decode_leniently, report_oddities
-from agent.tracks.topic_files import read_topics
 from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embed
 from indexes.storage.cache import Cache

@@ -14,9 +14,9 @@ from agent.evaluation.scores import (
     read_run_file,
     turns_with_relevant,
 )
+from agent.tracks.files import read_topics
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunTurn
-from agent.tracks.topic_files import read_topics
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Topics
 

@@ -34,10 +34,10 @@ from agent.evaluation.scores import (
 from agent.runs.evidence import PassageTexts
 from agent.runs.given_ranking import begins_as_trec_run, read_ranking, sort_by_score
 from agent.runs.trace import TraceLine, is_trace, read_trace
+from agent.tracks.files import read_topics
 from agent.tracks.lenient_reading import find_duplicates, list_problems
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn, to_run_turns
-from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable, read_utf8, write_atomically
 from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Sentence, Topic, Topics

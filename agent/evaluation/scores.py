@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.runs.given_ranking import read_ranking
+from agent.tracks.files import read_run, read_topics
 from agent.tracks.lenient_reading import report_oddities
-from agent.tracks.run_files import read_run
 from agent.tracks.run_records import RunTurn
-from agent.tracks.topic_files import read_topics
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError, UsageError
 

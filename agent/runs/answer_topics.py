@@ -20,11 +20,10 @@ from agent.models.registry import is_server_address
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace, resume_trace
 from agent.runs.worker import LOCAL, Backend, TopicTask, WorkerSpecification, Workforce, open_local
+from agent.tracks.files import check_expressible, encode_run, read_topics
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import STRICT, Checks, RunChecker
-from agent.tracks.run_files import check_expressible, encode_run
 from agent.tracks.run_records import RunTurn
-from agent.tracks.topic_files import read_topics
 from indexes.storage.files import check_writable, write_atomically
 from schemas.errors import UsageError, list_with_limit
 from schemas.records import (

@@ -32,8 +32,8 @@ import msgspec
 
 from agent.runs.given_ranking import format_trec_lines, read_ranking
 from agent.runs.trace import is_trace, read_trace
+from agent.tracks.files import encode_run
 from agent.tracks.lenient_reading import locate_errors
-from agent.tracks.run_files import encode_run
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.response_length import count_whitespace_words
 from schemas.errors import InvalidInputError

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import msgspec
 
+from agent.tracks.files import detect_edition, parse_topics, read_run
 from agent.tracks.lenient_reading import Oddities, find_duplicates, list_problems, report_oddities
-from agent.tracks.run_files import read_run
-from agent.tracks.topic_files import detect_edition, parse_topics
 from indexes.ranking.rankings import separate_scores
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError

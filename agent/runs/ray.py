@@ -28,7 +28,7 @@ from agent.runs.ray_cluster import (
 )
 from agent.runs.trace import TraceLine, WorkerDescription
 from agent.runs.worker import Backend, TopicTask, Worker, WorkerSpecification, Workforce, describe_code, describe_worker
-from agent.tracks.topic_files import read_topics
+from agent.tracks.files import read_topics
 from indexes.index_vectors import EmbedBlocks, Tick, embed_block
 from indexes.passage_index import Index, PassageIndex
 from indexes.ranking.vectors import Embedder, StoredVectors

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from agent.runs.given_ranking import begins_as_trec_run, read_ranking
+from agent.tracks.files import read_topics, run_problems
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import Checks
-from agent.tracks.run_files import run_problems
-from agent.tracks.topic_files import read_topics
 from indexes.sharding.sharded_index import open_index
 from indexes.storage.files import map_file
 from schemas.errors import InvalidInputError
