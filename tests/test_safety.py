@@ -15,9 +15,8 @@ from agent.chat.store import Store
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
 from agent.turn.attribution import why_unsupported
-from agent.turn.safety.needs import content_stems, find_needs, find_stems, split_told
+from agent.turn.safety.needs import classify_request, content_stems, find_needs, find_stems, split_told
 from agent.turn.safety.personal_answer import answer_for_person
-from agent.turn.safety.requests import classify_request
 from agent.turn.safety.review import Review, find_warned, is_of, mentions_any, review_passages
 from agent.turn.writing.checked_answer import Writer
 from indexes.documents.document_index import open_documents

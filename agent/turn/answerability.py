@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from agent.turn.question_words import stem_words
 from agent.turn.quotes import Quote, Reading
-from agent.turn.safety.requests import classify_request
+from agent.turn.safety.needs import classify_request
 from indexes.ranking.vectors import Embed, Vectors, combine_vectors
 from indexes.text.analysis import load_stop_words, separate_pairs
 from indexes.text.compounds import COMPOUNDING, MIN_PIECE, has_part_in_common, is_made_of

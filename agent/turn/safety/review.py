@@ -2,16 +2,14 @@
 
 Passages are held back by the dish, never by the sentence: a recipe whose line about peanuts is left out is a dangerous
 recipe. All passages of one document and heading are one dish; where one passage has several short sections, each of
-them is. A question about a thing or a fact ("Does the satay
-contain peanuts?") is answered from it all the same.
+them is. A question about a thing or a fact ("Does the satay contain peanuts?") is answered from it all the same.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.turn.safety.needs import DIETS, KIND_STEMS, Need, Thing, content_stems, find_stems
-from agent.turn.safety.requests import INSTEAD, choose_bearing
+from agent.turn.safety.needs import DIETS, INSTEAD, KIND_STEMS, Need, Thing, choose_bearing, content_stems, find_stems
 from indexes.text.sentences import split_sentences
 from indexes.words import compile_any, list_words
 from schemas.records import Passage, Sentence, Statement
