@@ -66,4 +66,4 @@ def test_workers_that_are_lost_change_no_byte(
 )
 def test_what_cannot_be_meant_is_refused(on: str, jobs: int, told: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=told):
-        open_block_embedders(on, jobs, None, None, tmp_path)
+        open_block_embedders(on, jobs, None, None, tmp_path).__enter__()

@@ -8,9 +8,9 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from agent.tracks.files import read_topics
 from indexes.index_vectors import EmbedBlocks, Tick, embed_block
 from indexes.passage_index import Index, PassageIndex
 from indexes.ranking.vectors import Embedder, StoredVectors
-from indexes.sharding.sharded_index import ByShard, ShardsHere, ask_shard
+from indexes.sharding.sharded_index import ByShard, Connect, ShardsHere, ask_shard
 from schemas.errors import ConvagentError, RunError, UsageError, format_count
 from schemas.records import Turn
 
@@ -70,10 +70,6 @@ class ShardsOnRay:
         replies = get_reply(import_ray(), asked, "a shard of the index was lost")
         return dict(zip(arguments, replies, strict=True))
 
-    def connect(self, _directories: Sequence[Path]) -> "ShardsOnRay":
-        """As `Connect` has it: those that are there."""
-        return self
-
     def close(self) -> None:
         """They end with those who started them."""
 
@@ -103,17 +99,16 @@ class RayWorker:
 
     def __init__(self, specification: WorkerSpecification, topics: Path, shards: ShardsOnRay | None) -> None:
         self._specification, self._topics, self._shards = specification, topics, shards
-        self._opened: tuple[str, WorkerDescription, Worker] | None = None
 
     def open(self) -> tuple[str, WorkerDescription]:
         """Load models and evidence: the node's name, and what the worker is made of."""
-        self._opened = self._open()
         return self._opened[:2]
 
-    def _open(self) -> tuple[str, WorkerDescription, Worker]:
-        node, made_from = socket.gethostname(), self._specification
+    @cached_property
+    def _opened(self) -> tuple[str, WorkerDescription, Worker]:
+        node, made_from, shards = socket.gethostname(), self._specification, self._shards
         try:
-            connect = self._shards.connect if self._shards else ShardsHere
+            connect: Connect = (lambda _directories: shards) if shards else ShardsHere
             evidence = open_evidence(made_from.files, read_topics(self._topics), made_from.plan, connect)
             worker = made_from.open(evidence)
         except ConvagentError as error:
@@ -125,8 +120,8 @@ class RayWorker:
         return node, describe_worker(worker, evidence), worker
 
     def answer(self, task: TopicTask) -> tuple[str, WorkerDescription, TraceLine]:
-        """As `open` has it, which is called again where another actor was lost, and the line of a topic's next turn."""
-        node, made_of, worker = self._opened = self._opened or self._open()
+        """As `open` has it, loaded anew where another actor was lost, and the line of a topic's next turn."""
+        node, made_of, worker = self._opened
         return node, made_of, next(worker.answer(task))
 
 
@@ -197,14 +192,13 @@ class BlockEmbedder:
 
     def __init__(self, index: Path, embedder: str | None, digests: tuple[str, str], threads: int) -> None:
         self._index, self._embedder, self._digests, self._threads = index, embedder, digests, threads
-        self._embed: partial[StoredVectors] | None = None
 
     def answer(self, block: range) -> StoredVectors:
         """The vectors of some passages. Raises `UsageError` where passages or model are others."""
-        self._embed = self._embed or self._open()
         return self._embed(block, lambda _more: None)
 
-    def _open(self) -> "partial[StoredVectors]":
+    @cached_property
+    def _embed(self) -> "partial[StoredVectors]":
         index, embedder = PassageIndex(self._index), open_embedder(self._embedder, threads=self._threads)
         if embedder is None or (index.info.contents, embedder.digest) != self._digests:
             remedy = "Every node needs the same index and the same embedding model."
@@ -212,28 +206,24 @@ class BlockEmbedder:
         return partial(embed_block, index, embedder)
 
 
+@contextmanager
 def open_block_embedders(
     on: str, jobs: int, name: str | None, embedder: Embedder | None, directory: Path
-) -> AbstractContextManager[EmbedBlocks | None]:
+) -> Iterator[EmbedBlocks | None]:
     """What embeds blocks of an index where `--on` says; None for this process.
 
     `name` is the embedding model's. Raises `UsageError` for an unknown backend, and what `open_cluster` does.
     """
-    if on != "local":
-        address = parse_cluster_address(on)
-        return _open_actors(address, jobs, name, embedder, PassageIndex(directory)) if embedder else nullcontext()
-    if jobs != 1:
-        raise UsageError("--jobs is for --on ray: in this process one job uses all cores")
-    return nullcontext()
-
-
-@contextmanager
-def _open_actors(
-    address: str | None, jobs: int, name: str | None, embedder: Embedder, index: PassageIndex
-) -> Iterator[EmbedBlocks]:
-    path, digests = index.directory.absolute(), (index.info.contents, embedder.digest)
+    if on == "local":
+        if jobs != 1:
+            raise UsageError("--jobs is for --on ray: in this process one job uses all cores")
+        yield None
+        return
+    address, index = parse_cluster_address(on), PassageIndex(directory)
+    assert embedder  # without a model nobody asks for this
+    digests = index.info.contents, embedder.digest
     with open_cluster(address, jobs) as cluster:
-        made_of = (path, name and make_name_absolute(name), digests, cluster.threads)
+        made_of = (index.directory.absolute(), name and make_name_absolute(name), digests, cluster.threads)
         with closing(Crew(cluster, BlockEmbedder, *made_of)) as crew:
             yield partial(embed_blocks, crew, BLOCKS_AHEAD * jobs)
 
