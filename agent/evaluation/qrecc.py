@@ -30,7 +30,6 @@ ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 Turns = Mapping[str, RunTurn]  # by turn id
 Truths = Mapping[str, Truth]  # by turn id
-Measured = dict[str, dict[str, float]]  # by turn id, then by measure; turns that do not count are not there
 
 
 def evaluate_qrecc(runs: Sequence[Path], truth: Path) -> list[Scores]:
@@ -40,23 +39,25 @@ def evaluate_qrecc(runs: Sequence[Path], truth: Path) -> list[Scores]:
 
 
 def measure_qrecc(name: str, turns: Turns, truth: Truths) -> Scores:
-    """All measures. A part that the run left out in every turn is not measured."""
-    parts = [measure(turns, truth) for measure in (measure_rewrites, measure_rankings, measure_answers)]
-    found = {id: {measure: value for part in parts for measure, value in part.get(id, {}).items()} for id in truth}
+    """ROUGE-1 recall of rewrites, reciprocal rank, and the measures of answers.
+
+    A part that the run left out in every turn is not measured. In a single turn, a rewrite or an answer that is not
+    there is empty. Rewrites of first turns, which mostly need none, do not count.
+    """
+    rewrites = {id: turn.rewrite for id, turn in turns.items() if turn.rewrite is not None}
+    answers = {id: text for id, turn in turns.items() if (text := turn.responses[0].text) is not None}
+    ranked, has_answers = measure_rankings(turns, truth), any(truth[id].truth_answer for id in answers)
+    found: dict[str, dict[str, float]] = {}
+    for id, known in truth.items():
+        rewritten = rewrites and known.turn_no > 1 and known.truth_rewrite
+        recall = {REWRITE: unigram_recall(known.truth_rewrite, rewrites.get(id, ""))} if rewritten else {}
+        found[id] = recall | ranked.get(id, {})
+        if has_answers and known.truth_answer:
+            found[id] |= answer_measures(known.truth_answer, answers.get(id, ""))
     return Scores(name, found, sum(id not in turns for id in truth))
 
 
-def measure_rewrites(turns: Turns, truth: Truths) -> Measured:
-    """ROUGE-1 recall of rewrites; 0 for a turn without one. First turns, which mostly need none, do not count."""
-    said = {id: turn.rewrite for id, turn in turns.items() if turn.rewrite is not None}
-    return {
-        id: {REWRITE: unigram_recall(known.truth_rewrite, said.get(id, ""))}
-        for id, known in (truth.items() if said else ())
-        if known.turn_no > 1 and known.truth_rewrite
-    }
-
-
-def measure_rankings(turns: Turns, truth: Truths) -> Measured:
+def measure_rankings(turns: Turns, truth: Truths) -> dict[str, dict[str, float]]:
     """Reciprocal rank of the first true passage, by `ir_measures`; among equal scores the greater id comes first.
 
     Oddly, a turn for which the run has no ranking does not count, where one with an empty ranking has 0: a run gains by
@@ -72,17 +73,8 @@ def measure_rankings(turns: Turns, truth: Truths) -> Measured:
     return ranking_measures([RR], ranked, judged)
 
 
-def measure_answers(turns: Turns, truth: Truths) -> Measured:
-    """Exact match, F1 and ROUGE-1 recall of answers; a turn without an answer has the empty one."""
-    said = {id: text for id, turn in turns.items() if (text := turn.responses[0].text) is not None}
-    wanted = {id: known.truth_answer for id, known in truth.items() if known.truth_answer}
-    return (
-        {id: answer_measures(answer, said.get(id, "")) for id, answer in wanted.items()} if said.keys() & wanted else {}
-    )
-
-
 def answer_measures(truth: str, text: str) -> dict[str, float]:
-    """Of one answer."""
+    """Exact match, F1 and ROUGE-1 recall of one answer."""
     right, given = answer_words(truth), answer_words(text)
     return {EXACT: float(right == given), F1: word_overlap(right, given), ANSWER: unigram_recall(truth, text)}
 
