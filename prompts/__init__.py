@@ -48,7 +48,6 @@ def examples(step: str) -> tuple[Message, ...]:
 
 
 def steps() -> list[str]:
-    """The steps that have a prompt."""
     return sorted(path.stem for path in HERE.glob("*.txt"))
 
 

@@ -4,15 +4,9 @@ Nuggets are scored as TREC RAG has it (Pradeep et al., 2024, arXiv:2411.09607) a
 scores count what is said in full alone, the others what is said in part as a half; `weighted` counts a nugget that is
 merely okay as half a vital one.
 
-Its files are JSON lines, one query each; assignments add the answer that they are about, and how far it says
-each nugget:
-
-    {"query": "How long does rice bread keep?", "qid": "9-1_1", "answer_text": "Two days.", "response_length": 2,
-     "run_id": "ours", "nuggets": [
-       {"text": "Rice bread keeps for two days", "importance": "vital", "assignment": "support"}]}
-
-source: README and `nuggetizer.core.types` of nuggetizer 0.0.5 (castorini/nuggetizer), where a label that could not be
-made is "failed".
+Its files are JSON lines, one query each (`JudgedAnswer`); assignments add the answer that they are about, and how far
+it says each nugget. source: README and `nuggetizer.core.types` of nuggetizer 0.0.5 (castorini/nuggetizer), where a
+label that could not be made is "failed".
 
 A judge is a model that is asked about ten nuggets at a time, as by the Nuggetizer, or the bundled embedding model as a
 rough proxy for one: it knows what an answer is about, and not whether it says the contrary (docs/evaluation.md). The
@@ -87,7 +81,6 @@ class JudgedAnswer(Struct, frozen=True):
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """By nugget."""
         return {nugget.text: nugget.verdict for nugget in self.nuggets}
 
 

@@ -71,8 +71,6 @@ class ReportRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenedRun:
-    """A run as it was read."""
-
     name: str
     edition: str  # "" for a TREC run, which has rankings alone
     turns: Mapping[str, RunTurn]
@@ -80,7 +78,6 @@ class OpenedRun:
     is_manual: bool = False  # it was given the right statements, so that its choice says nothing
 
     def find_response(self, turn_id: str) -> RunResponse:
-        """The first response of a turn."""
         return self.turns[turn_id].responses[0] if turn_id in self.turns else NO_RESPONSE
 
     def rank_passages(self, turn_id: str) -> dict[str, float]:
@@ -91,8 +88,6 @@ class OpenedRun:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All that was read, checked."""
-
     topics: Topics
     runs: tuple[OpenedRun, ...]
     passage_labels: Qrels  # empty where nobody gave any
@@ -103,8 +98,6 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One measure of all runs."""
-
     measure: str
     leads: bool  # it stands for others
     values: tuple[Values, ...]  # of each run; empty for one that has no such part

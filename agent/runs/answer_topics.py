@@ -51,8 +51,6 @@ TurnProgress = Callable[[int, int], AbstractContextManager[OnTurn]]
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to answer, and with what."""
-
     topics: Path
     origin: EvidenceFiles
     model: str
@@ -94,8 +92,6 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What came of it."""
-
     turns: int
     run: Path
     trace: Path

@@ -1,24 +1,9 @@
 """Runs made from files: from a trace into any edition or a form of another tool, from any ranking into TREC's.
 
-Other tools are Auto-Judge, Ragnarök and the Nuggetizer: a line a turn, with its first answer.
-
-Auto-Judge reads sentences with the ids that they cite:
-
-    {"metadata": {"team_id": "us", "run_id": "ours", "topic_id": "9-1_1", "narrative_id": "9-1_1",
-                  "narrative": "How long does rice bread keep?", "type": "automatic"},
-     "responses": [{"text": "Rice bread keeps for two days.", "citations": ["bread:1"]}],
-     "references": ["bread:1", "bread:2"]}
-
-Ragnarök writes what TREC RAG 2024 took and the Nuggetizer reads, with citations as places in `references`:
-
-    {"topic_id": "9-1_1", "topic": "How long does rice bread keep?", "references": ["bread:1", "bread:2"],
-     "answer": [{"text": "Rice bread keeps for two days.", "citations": [0]}], "response_length": 6, "run_id": "ours"}
-
-`response_length` is in words, as the track's guidelines have it (Ragnarök itself writes characters). The Nuggetizer
-makes nuggets from queries with candidate passages, which Ragnarök and RankLLM read, too:
-
-    {"query": {"qid": "9-1_1", "text": "How long does rice bread keep?"},
-     "candidates": [{"docid": "bread:1", "score": 9.5, "doc": {"segment": "Rice bread keeps ..."}}]}
+Other tools are Auto-Judge, Ragnarök and the Nuggetizer: a line of JSON a turn, with its first answer. Ragnarök writes
+what TREC RAG 2024 took and the Nuggetizer reads, with citations as places in `references`; `response_length` is in
+words, as the track's guidelines have it (Ragnarök itself writes characters). The Nuggetizer makes nuggets from queries
+with candidate passages, which Ragnarök and RankLLM read, too.
 
 source: `autojudge_base.report` of autojudge-base 1.0.0 (trec-auto-judge/auto-judge-base); `ragnarok.data` of pyragnarok
 0.0.1 (castorini/ragnarok), and the README of nuggetizer 0.0.5.

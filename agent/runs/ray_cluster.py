@@ -94,7 +94,6 @@ class Crew:
             yield task, get_reply(self._ray, reply, f"{MAX_LOSSES} workers were lost at the same task")
 
     def close(self) -> None:
-        """End the actors."""
         for actor in self._actors:
             self._ray.kill(actor)
 

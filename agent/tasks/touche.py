@@ -45,8 +45,6 @@ Progress = Callable[[ArgumentCorpus], AbstractContextManager[Callable[[], None]]
 
 @dataclass(frozen=True, slots=True)
 class ToucheTask:
-    """What to rank, and how."""
-
     directory: Path  # of the input
     k: int = MOST
     name: str = "convagent"
@@ -145,7 +143,6 @@ class CollectionStatistics:
         self.times: Counter[str] = Counter()  # by wanted word
 
     def add_passage(self, passage: Passage) -> None:
-        """Count the words of one more text."""
         words = extract_stems(build_searchable_text(passage))
         self.words += len(words)
         self.times.update(word for word in words if word in self._wanted)

@@ -62,8 +62,6 @@ class RunEntry(Struct, forbid_unknown_fields=True, rename=str.capitalize, omit_d
 
 
 class Qrecc(Edition):
-    """SCAI-QReCC 2021."""
-
     name = "qrecc"
     topics_shape = list[Row]
     run_shape: Any = list[RunEntry]

@@ -150,8 +150,6 @@ def _read_labels(topic: Any, turn: Any) -> TurnLabels:
 
 
 class Ikat2023(IkatEdition):
-    """iKAT 2023."""
-
     name = "ikat-2023"
     topics_shape = list[Topic]
     run_shape: Any = Run[RunEntry[Statement]]
@@ -169,12 +167,10 @@ class Ikat2023(IkatEdition):
         return "turns" in fields
 
     def make_head(self, info: RunInfo) -> dict[str, Any]:
-        """What stands before the turns of a run."""
         given = "manual" if info.labels else "automatic"
         return {"run_name": info.name, "run_type": given if info.type == "only-response" else info.type}
 
     def read_head(self, head: Any) -> RunInfo:
-        """What the head of a run says of it."""
         return RunInfo(head.run_name, head.run_type, labels=head.run_type == "manual")
 
     def encode_frame(self, info: RunInfo) -> tuple[bytes, bytes, bytes]:
@@ -194,11 +190,9 @@ class Ikat2023(IkatEdition):
         return self.read_head(head), ((self.json_path(n), raw) for n, raw in enumerate(head.turns))
 
     def make_statement(self, statement: RunStatement) -> Any:
-        """A statement as a run says it."""
         return Statement(statement.id or "", statement.text or "", statement.score or 0.0)
 
     def read_statement(self, given: Any) -> RunStatement:
-        """A statement that a run names."""
         return RunStatement(given.id, given.text, given.score)
 
     def make_entry(self, turn: RunTurn, _info: RunInfo) -> RunEntry[Any]:

@@ -52,8 +52,6 @@ class Run(Struct, Generic[T], forbid_unknown_fields=True):
 
 
 class Ikat2024(Ikat2023):
-    """iKAT 2024."""
-
     name = "ikat-2024"
     topics_shape = list[Topic]
     run_shape: Any = Run[RunEntry[int]]

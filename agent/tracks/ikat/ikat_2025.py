@@ -70,8 +70,6 @@ class RunEntry(Struct, forbid_unknown_fields=True):
 
 
 class Ikat2025(IkatEdition):
-    """iKAT 2025."""
-
     name = "ikat-2025"
     topics_shape = list[Topic]
     run_shape: Any = RunEntry
