@@ -19,7 +19,7 @@ from agent.models.local.hardware import threads_to_use
 from agent.models.registry import is_server_address
 from agent.runs.evidence import Evidence, EvidenceFiles, open_evidence
 from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, read_trace, resume_trace
-from agent.runs.worker import LOCAL, Backend, TopicTask, WorkerSpecification, Workforce, open_local
+from agent.runs.worker import LOCAL, AnswerTasks, Backend, TopicTask, WorkerSpecification, Workforce, open_local
 from agent.tracks.files import check_expressible, encode_run, read_topics
 from agent.tracks.registry import load_edition
 from agent.tracks.rules import STRICT, Checks, RunChecker
@@ -114,7 +114,7 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
     tokens = load_edition(edition).rules.response_tokens(request.plan.responses)
     plan = replace(request.plan, min_probability=min_probability, response_tokens=tokens)
     evidence = open_evidence(request.origin, topics, plan)
-    with open_backend(request.on, plan_workforce(request, topics, plan, evidence)) as backend:
+    with open_backend(request.on, plan_workforce(request, topics, plan, evidence)) as (made_of, answer):
         shown, given = provide_labels(topics) if mode == "manual" else (topics, {})
         if ranking := evidence.ranking:
             given = {id: replace(given.get(id, NOTHING), hits=ranking.hits[id]) for id in topics.turn_ids()}
@@ -127,11 +127,11 @@ def answer_file(request: RunRequest, outputs: Outputs, progress: TurnProgress) -
             ranking=ranking.digest if ranking else "",
             ranking_of_labels=bool(ranking and ranking.labels),
             plan=plan,
-            **asdict(backend.description),
+            **asdict(made_of),
         )
         before = resume_trace(outputs.trace, settings) if outputs.resume else Trace(outputs.trace, settings)
         with progress(settings.turns, len(before.replies)) as on_turn:
-            trace = _answer_remaining(shown, given, backend, before, on_turn)
+            trace = _answer_remaining(shown, given, answer, before, on_turn)
     problems = write_run(outputs.run, trace, topics, settings.describe_run(request.run_name, request.team), edition)
     done, failed = len(before.replies), trace.without_model
     return RunReport(len(trace.places), outputs.run, outputs.trace, edition, done, tuple(problems), failed)
@@ -142,7 +142,7 @@ def _sha256(record: object) -> str:
 
 
 def _answer_remaining(
-    topics: Topics, given: Mapping[str, Provided], backend: Backend, before: Trace, on_turn: OnTurn
+    topics: Topics, given: Mapping[str, Provided], answer: AnswerTasks, before: Trace, on_turn: OnTurn
 ) -> Trace:
     """Answer what `before` has not, each turn traced at once, as many topics at a time as the backend has workers."""
 
@@ -151,7 +151,7 @@ def _answer_remaining(
 
     tasks = [TopicTask(topic, pick(given, topic), pick(before.replies, topic)) for topic in topics.topics]
     with open_for_append(before) as file:
-        for line in backend.answer(tasks, before.lines(before.replies)):
+        for line in answer(tasks, before.lines(before.replies)):
             append_line(file, line)
             on_turn(line.answered, line.seconds)
     return read_trace(before.path)

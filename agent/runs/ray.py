@@ -137,7 +137,7 @@ def open_ray(name: str, workforce: Workforce) -> Iterator[Backend]:
         with closing(Crew(cluster, RayWorker, specification, workforce.topics.absolute(), shards)) as crew:
             node, made_of = crew.open()
             _check_same(node, made_of, describe_code() | {"passages": evidence.digest})
-            yield Backend(made_of, lambda tasks, _before: _answer_topics(tasks, crew, made_of))
+            yield made_of, lambda tasks, _before: _answer_topics(tasks, crew, made_of)
 
 
 def make_absolute(files: EvidenceFiles) -> EvidenceFiles:

@@ -130,16 +130,10 @@ class Workforce:
     concurrency: int = 1  # requests at a server at a time, of all workers together
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """Workers that are open, here or on a cluster.
-
-    `answer` gets the tasks and the lines that were there before. It yields a line for each turn without a reply, as it
-    is finished: the turns of a topic in order, topics as they come. What ends the run is raised there.
-    """
-
-    description: WorkerDescription  # what its workers are made of, the same for all of them
-    answer: Callable[[Sequence[TopicTask], Iterable[TraceLine]], Iterator[TraceLine]]
+# Gets the tasks and the lines that were there before. It yields a line for each turn without a reply, as it is
+# finished: the turns of a topic in order, topics as they come. What ends the run is raised there.
+AnswerTasks = Callable[[Sequence[TopicTask], Iterable[TraceLine]], Iterator[TraceLine]]
+Backend = tuple[WorkerDescription, AnswerTasks]  # what all its workers are made of, and what has them answer
 
 
 @contextmanager
@@ -154,7 +148,7 @@ def open_local(workforce: Workforce) -> Iterator[Backend]:
             script.go_on_after(call for line in before for call in line.calls)
         return answer_in_threads(workers, tasks)
 
-    yield Backend(describe_worker(workers[0], workforce.evidence), answer)
+    yield describe_worker(workers[0], workforce.evidence), answer
 
 
 def answer_in_threads(workers: Sequence[Worker], tasks: Iterable[TopicTask]) -> Iterator[TraceLine]:
