@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import c_float
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from agent.tracks.lenient_reading import OddityKind
 from agent.tracks.run_records import RunResponse, RunTurn
@@ -85,11 +85,7 @@ def check_whole_turn(turn: RunTurn, rules: EditionRules) -> Iterator[str]:
     if rules.responses and len(ranks) > rules.responses:
         yield f"has {len(ranks)} responses, at most {rules.responses} are allowed"
     counts = [count_whitespace_words(response.text or "") for response in turn.responses]
-    kept = len(counts)
-    while rules.together and sum(counts[:kept]) > MAX_TOKENS:
-        kept -= 1
-    if kept < len(counts):
-        deleted = len(counts) - kept
+    if rules.together and (deleted := sum(words > MAX_TOKENS for words in accumulate(counts))):
         yield f"the responses have {sum(counts)} words together: the official fixer deletes {deleted} of {len(counts)}"
 
 
