@@ -7,7 +7,7 @@ give it a record in `tests/test_topics.py`. `make schemas` then publishes its sc
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-import msgspec
+from msgspec import Raw
 
 from agent.tracks.lenient_reading import Oddities, decode_spelling
 from agent.tracks.rules import EditionRules
@@ -15,7 +15,7 @@ from agent.tracks.run_records import RunTurn
 from schemas.records import Plan, RunInfo, Topics
 from schemas.wire import Data
 
-Entry = tuple[str, Data | msgspec.Raw]  # one turn of a run file, not yet decoded, behind its JSON path
+Entry = tuple[str, Data | Raw]  # one turn of a run file, not yet decoded, behind its JSON path
 
 
 class Edition(Protocol):
@@ -32,14 +32,18 @@ class Edition(Protocol):
     entry_shape: Any  # of one turn of a run
     on_lines: bool = False  # whether each turn is a line
     rules: EditionRules
+    topic_fields: frozenset[str]  # that show that an item of a topics file is of this edition
+    run_fields: frozenset[str]  # the same of a run file, or of its first turn
     optional_parts: frozenset[str]  # parts of a turn that a run may leave out: "rewrite", "passages", "answer"
     statement_threshold: float = Plan().min_probability  # how probable a personal statement must be to be chosen
 
     def detects_topic(self, topic: Mapping[str, Any]) -> bool:
         """Whether an item of a topics file looks like this edition's."""
+        return self.topic_fields <= topic.keys()
 
     def detects_run(self, fields: Mapping[str, Any]) -> bool:
         """Whether a run file is this edition's, by its first fields, not yet decoded."""
+        return self.run_fields <= fields.keys()
 
     def read_topics(self, raw: Any) -> Topics:
         """Topics and labels. Raises `InvalidInputError` for what a schema cannot refuse, such as a turn id twice."""
@@ -60,6 +64,5 @@ class Edition(Protocol):
 
     def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
         """What the head of a file says, and its turns. Raises `msgspec.DecodeError` for a file of another form."""
-        rows: Any = bytes(data).splitlines() if self.on_lines else None
-        rows = decode_spelling(data, list[msgspec.Raw], "$", oddities) if rows is None else rows
+        rows: Any = bytes(data).splitlines() if self.on_lines else decode_spelling(data, list[Raw], "$", oddities)
         return RunInfo(""), ((self.json_path(n), row) for n, row in enumerate(rows) if bytes(row).strip())

@@ -67,15 +67,13 @@ class Qrecc(Edition):
     run_shape: Any = list[RunEntry]
     entry_shape = RunEntry
     rules = EditionRules(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")
+    topic_fields, run_fields = frozenset({"Conversation_no", "Question"}), frozenset({"Conversation_no"})
     optional_parts = frozenset({"rewrite", "passages", "answer"})
-
-    def detects_topic(self, topic: Mapping[str, Any]) -> bool:
-        return "Conversation_no" in topic and "Question" in topic
 
     def detects_run(self, fields: Mapping[str, Any]) -> bool:
         """Questions and truths have the same numbers, but nothing of a model's."""
         others = any(name == "Question" or name.startswith("Truth_") for name in fields)
-        return "Conversation_no" in fields and (not others or any(name.startswith("Model_") for name in fields))
+        return super().detects_run(fields) and (not others or any(name.startswith("Model_") for name in fields))
 
     def read_topics(self, raw: Sequence[Row]) -> Topics:
         """Rows of one conversation become a topic, in the order in which conversations first appear."""

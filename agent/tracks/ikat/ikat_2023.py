@@ -156,15 +156,10 @@ class Ikat2023(IkatEdition):
     entry_shape: Any = RunEntry[Statement]
     head_shape: Any = Run[msgspec.Raw]  # of a run file whose turns are not decoded yet
     rules = EditionRules(refused_oddities=PROTOCOL_BUFFERS)
+    topic_fields, run_fields = frozenset({"turns", "number"}), frozenset({"turns"})
     optional_parts = frozenset({"rewrite"})
     statement_threshold = 0.0  # its assessors judged turns for which some statement matters: one is always chosen
     has_texts = True  # whether its runs give the texts of passages
-
-    def detects_topic(self, topic: Mapping[str, Any]) -> bool:
-        return "turns" in topic and "number" in topic
-
-    def detects_run(self, fields: Mapping[str, Any]) -> bool:
-        return "turns" in fields
 
     def make_head(self, info: RunInfo) -> dict[str, Any]:
         given = "manual" if info.labels else "automatic"

@@ -6,7 +6,6 @@ drawn from in `citations {id: score}`, and statements as texts; the third run ty
 `2025/scripts/validate_trec_ikat25.py` of the organisers' repository.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -81,13 +80,8 @@ class Ikat2025(IkatEdition):
         refused=frozenset({check_citations_listed}),
         refuses_repeated_turns=False,
     )
+    topic_fields, run_fields = frozenset({"responses"}), frozenset({"references"})
     optional_parts = frozenset({"rewrite"})
-
-    def detects_topic(self, topic: Mapping[str, Any]) -> bool:
-        return "responses" in topic
-
-    def detects_run(self, fields: Mapping[str, Any]) -> bool:
-        return "references" in fields
 
     def make_entry(self, turn: RunTurn, info: RunInfo) -> RunEntry:
         """All responses share the first one's ranking."""
