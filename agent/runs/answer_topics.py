@@ -22,7 +22,7 @@ from agent.runs.trace import RunSettings, Trace, append_line, open_for_append, r
 from agent.runs.worker import LOCAL, AnswerTasks, Backend, TopicTask, WorkerSpecification, Workforce, open_local
 from agent.tracks.files import check_expressible, encode_run, read_topics
 from agent.tracks.registry import load_edition
-from agent.tracks.rules import STRICT, Checks, RunChecker
+from agent.tracks.rules import Checks, RunChecker
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import check_writable, write_atomically
 from schemas.errors import UsageError, list_with_limit
@@ -158,26 +158,24 @@ def _answer_remaining(
 
 
 def write_run(path: Path, trace: Trace, topics: Topics, info: RunInfo, edition: str) -> list[Problem]:
-    """Write the run (to stdout where the path is `-`) and return the rules that it breaks: ours too are errors.
+    """Write the run (to stdout where the path is `-`) and return the rules that it breaks, ours too.
 
     A turn for which there was no passage at all, which was said before it was answered, keeps the official rules alone.
     """
     answered = (line.answered for line in trace.lines(topics.turn_ids()))
-    rules = load_edition(edition).rules
-    checker, official = (RunChecker(rules, topics, info, checks) for checks in (STRICT, Checks()))
+    checker = RunChecker(load_edition(edition).rules, topics, info, Checks())
     problems: list[Problem] = []
 
     def check(turn: RunTurn) -> None:
         has_passages = any(response.passages is None or response.passages for response in turn.responses)
-        problems.extend((checker if has_passages else official).check_turn(turn))
-        checker.mark_seen(turn.turn_id)
+        problems.extend(p for p in checker.check_turn(turn) if has_passages or p.severity == "error")
 
     chunks = encode_run(edition, answered, info, check)
     if str(path) == "-":
         sys.stdout.buffer.writelines(chunks)
     else:
         write_atomically(path, chunks)
-    return [problem for problem in (*problems, *checker.check_all_seen()) if problem.severity == "error"]
+    return [*problems, *checker.check_all_seen()]
 
 
 def open_backend(name: str, workforce: Workforce) -> AbstractContextManager[Backend]:

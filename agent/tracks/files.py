@@ -5,6 +5,7 @@ Runs are read and written turn by turn: however long, one turn is decoded at a t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +13,6 @@ import msgspec
 
 from agent.tracks.edition import Edition, Entry
 from agent.tracks.lenient_reading import (
-    ALL_KINDS,
     Oddities,
     convert_to_shape,
     decode_leniently,
@@ -202,8 +202,8 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
             checker.mark_seen(turn_id)
             place = f"turn {turn_id} " if turn_id else ""
             problems += [Problem(place + p.where, p.what) for p in found] or [Problem(entry[0], str(error))]
-    odd = oddities.list_problems(ALL_KINDS if checks.strict else form.rules.refused_oddities)
-    return [*problems, *odd, *checker.check_all_seen()]
+    problems += [*oddities.list_problems(form.rules.refused_oddities), *checker.check_all_seen()]
+    return [replace(problem, severity="error") for problem in problems] if checks.strict else problems
 
 
 def _find_shape_problems(data: Data | msgspec.Raw, shape: Any, where: str) -> tuple[str, list[Problem]]:

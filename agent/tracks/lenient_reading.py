@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Meta, inspect
@@ -30,7 +30,6 @@ from schemas.wire import Data, decode
 log = logging.getLogger("convagent")
 MAX_LISTED = 20
 OddityKind = Literal["unknown field", "number as text", "id as number", "absent field", "no JSON"]
-ALL_KINDS: tuple[OddityKind, ...] = get_args(OddityKind)
 
 
 class Oddities:

@@ -219,7 +219,7 @@ class RunChecker:
     def _judge(self, problem: Problem, rule: "Rule | None" = None) -> Problem:
         """The problem as an error, or as a warning where the official validator does not refuse it."""
         refused = rule in self.rules.refused or rule is check_given  # the latter was asked for
-        return problem if refused or self.checks.strict else replace(problem, severity="warning")
+        return problem if refused else replace(problem, severity="warning")
 
     def mark_seen(self, turn_id: str) -> None:
         """The run has this turn, whatever is wrong with it."""
