@@ -32,8 +32,11 @@ def render(step: str, **variables: object) -> Prompt:
     """The prompt of a step. Raises `InvalidInputError` naming file and variable when the template does not render."""
     from jinja2 import TemplateError
 
+    lines = file_of(step).read_text(encoding="utf-8").splitlines()  # told apart here, whatever the variables hold
+    instruction = "\n".join(line for line in lines if not line.startswith(OPENING))
+    opening = next((line.removeprefix(OPENING) for line in lines if line.startswith(OPENING)), "")
     try:
-        instruction, opening = (str(template.render(**variables)) for template in _templates(step))
+        instruction, opening = (_environment().from_string(p).render(**variables) for p in (instruction, opening))
     except TemplateError as error:
         raise InvalidInputError(f"does not render ({error})", where=str(file_of(step))) from error
     return Prompt(instruction.strip(), opening.strip(" "))
@@ -72,11 +75,3 @@ def _environment() -> Any:
     from jinja2.sandbox import SandboxedEnvironment
 
     return SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-
-
-def _templates(step: str) -> list[Any]:
-    """Of the instruction, and of the reply's beginning: told apart in the file, whatever the variables hold."""
-    lines = file_of(step).read_text(encoding="utf-8").splitlines()
-    instruction = "\n".join(line for line in lines if not line.startswith(OPENING))
-    opening = next((line.removeprefix(OPENING) for line in lines if line.startswith(OPENING)), "")
-    return [_environment().from_string(part) for part in (instruction, opening)]
