@@ -97,12 +97,10 @@ def evaluate_passages(
     merged = {number: found for number, found in merged.items() if found}
     if not merged:
         raise InvalidInputError("holds no relevant passage of these topics", where=str(qrels))
-    ranked = {run: read_ranking(run).scores for run in runs}
-    for run, found in ranked.items():
-        check_turns_shared(run, found, scenes)
     scores = []
     for run in runs:  # as by trec_eval without `-c`: a topic that the run lacks has no measures
-        found = ranked[run]
+        found = read_ranking(run).scores
+        check_turns_shared(run, found, scenes)
         turns = ranking_measures(PASSAGE_MEASURES, found, {id: merged[id] for id in merged if found.get(id)})
         scores.append(Scores(run.name, {id: turns.get(id, {}) for id in merged}, len(merged) - len(turns)))
     return scores

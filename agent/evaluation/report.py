@@ -45,7 +45,6 @@ from schemas.records import Sentence, Topic, Topics
 TEMPLATES = Path(__file__).parent
 MOST_RUNS = 8  # that fit beside each other
 SHOWN = 10  # passages of a ranking
-CUT = 600  # characters of a passage
 SAME = 1e-9  # values that differ by less are equal
 QUICK_ROUGE = "rouge1", "rouge2"  # ROUGE-L would take half of the time of a report
 WIDTH, HEIGHT, STUB = 1000, 160, 1.5  # of a chart, and of a bar without a difference, so that it can be pointed at
@@ -127,7 +126,6 @@ def write_report(request: ReportRequest) -> Path:
         charts={place: draw_bars(found, anchors) for place, found in shown.items() if found},
         turns=[view_turn(material, topic, n) for topic in material.topics.topics for n in range(len(topic.turns))],
         anchors=anchors,
-        cut=CUT,
         style=style,
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -229,12 +230,10 @@ def randomisation_p(differences: Mapping[str, float]) -> float:
 
 def correct_by_holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """The p-values of several tests, corrected so that all hold together (Holm, 1979), in the same order."""
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = largest
-    return tuple(corrected)
+    ranked = sorted(range(len(p_values)), key=p_values.__getitem__)
+    raised = (min(1.0, (len(p_values) - rank) * p_values[place]) for rank, place in enumerate(ranked))
+    corrected = dict(zip(ranked, accumulate(raised, max), strict=True))
+    return tuple(corrected[place] for place in range(len(p_values)))
 
 
 def _sum_by_conversation(values: Mapping[str, float]) -> tuple[Any, Any]:
