@@ -59,8 +59,7 @@ def read_ranking(path: Path) -> GivenRanking:
             found, labels = _list_topic_passages(topics), not topics.rankings
         else:
             found, texts, name = _read_run_ranking(data, oddities)
-    doubled = find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
-    if doubled and not labels:
+    if doubled := find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked):
         raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
     scores = {turn_id: dict(ranked) for turn_id, ranked in found.items()}
     hits = {turn_id: separate_scores(ranked, [*ranked.values()]) for turn_id, ranked in scores.items()}

@@ -66,7 +66,7 @@ class Qrecc(Edition):
     topics_shape = list[Row]
     run_shape: Any = list[RunEntry]
     entry_shape = RunEntry
-    rules = EditionRules(tokens=None, passages=None, cites=False, statements=False, responses=1, collection="any")
+    rules = EditionRules(cites=False, statements=False, responses=1, collection="any")
     topic_fields, run_fields = frozenset({"Conversation_no", "Question"}), frozenset({"Conversation_no"})
     optional_parts = frozenset({"rewrite", "passages", "answer"})
 

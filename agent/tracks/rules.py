@@ -19,7 +19,7 @@ from agent.tracks.run_records import RunResponse, RunTurn
 from indexes.text.response_length import MAX_TOKENS, count_spacy_tokens, count_whitespace_words
 from schemas.records import Problem, RunInfo, Topics
 
-MAX_PASSAGES = MAX_RESPONSES = 1000
+MAX_RESPONSES = 1000
 MIN_TOKENS = 25  # of a response that says something
 # What passage ids look like. ClueWeb22-B, English part: `CLUEWEB_PATTERN` of the 2025 validator.
 COLLECTIONS = {"any": re.compile(r".+"), "clueweb22": re.compile(r"clueweb22-en\d{4}-\d{2}-\d{5}:\d+")}
@@ -34,10 +34,8 @@ class EditionRules:
     The organisers' validator takes what is not among `refused`, some of it with a warning.
     """
 
-    tokens: int | None = MAX_TOKENS  # of a response: both tokens by spaCy and words by white space
     together: bool = False  # whether the responses of a turn are counted together
-    passages: int | None = MAX_PASSAGES
-    cites: bool = True  # whether a run says which passages a text is drawn from
+    cites: bool = True  # whether a run says which passages a text is drawn from; then both are asked for and limited
     statements: bool = True  # whether a run says which personal statements were chosen
     responses: int | None = None  # answers a turn
     collection: str = "clueweb22"  # whose ids the passages have
@@ -95,27 +93,26 @@ def check_text(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Ite
     At most 250 tokens of spaCy's tokenizer (2023, 2024) and 250 words by white space after NFKC (2025). What says
     something names where it is from (2024 only warns, and then takes the first five).
     """
-    if asked.rules.cites and says_something(response.text):
+    if not asked.rules.cites:
+        return
+    if says_something(response.text):
         if not response.used:
             yield "passages has no passage marked used, or cited"
-    elif asked.rules.cites and asked.judged:
+    elif asked.judged:
         yield "text is empty"
-    if (most := asked.rules.tokens) is not None:
-        tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
-        for count, unit in ((tokens, "tokens by spaCy"), (words, "words")):
-            if count > most:
-                yield f"text has {count} {unit}, at most {most} are allowed"
+    tokens, words = count_spacy_tokens(response.text or ""), count_whitespace_words(response.text or "")
+    for count, unit in ((tokens, "tokens by spaCy"), (words, "words")):
+        if count > MAX_TOKENS:
+            yield f"text has {count} {unit}, at most {MAX_TOKENS} are allowed"
 
 
 def check_ranking(_turn_id: str, response: RunResponse, asked: "RunChecker") -> Iterator[str]:
-    """At most 1,000 passages, at least one, none twice; ids have the form of the collection's (`--collection`).
+    """At least one passage, none twice; ids have the form of the collection's (`--collection`).
 
     TREC tools sort by score, as 32-bit floats, so equal scores lose the ranking.
     """
-    most, passages = asked.rules.passages, response.passages or ()
-    if most and len(passages) > most:
-        yield f"passages are {len(passages)}, at most {most} are allowed"
-    if most and not passages:
+    passages = response.passages or ()
+    if asked.rules.cites and not passages:
         yield "passages are none"
     for id, times in Counter(passage.id for passage in passages).items():
         if times > 1:
