@@ -36,9 +36,13 @@ def evaluate_ptkb(runs: Sequence[Path], qrels: Path | None, topics: Path | None)
     judged = read_statement_labels(qrels) if qrels else labels_of_topics(known)
     if not judged:
         raise InvalidInputError("holds no judged turn", where=str(qrels or topics))
-    chosen = {run: _chosen_ids(run, known) for run in runs}
-    for run, found in chosen.items():
-        check_turns_shared(run, found, judged)
+    chosen: dict[Path, RankedScores] = {}
+    for run in runs:
+        edition, turns = read_run_file(run)
+        if not load_edition(edition).rules.statements:
+            raise UsageError(f"{run}: {edition} has no personal statements")
+        chosen[run] = rank_chosen(turns, known)
+        check_turns_shared(run, chosen[run], judged)
     if qrels and known:
         _check_labels_known(qrels, judged, known)
     return [measure_ptkb(run.name, chosen[run], judged) for run in runs]
@@ -100,16 +104,8 @@ def labels_of_topics(topics: Topics | None) -> Qrels:
     return own if any(own.values()) else {}  # topics without labels do not say that no statement matters
 
 
-def _chosen_ids(path: Path, topics: Topics | None) -> RankedScores:
-    """The first response's statements by turn id, scored by their place: the order is all that editions share."""
-    edition, turns = read_run_file(path)
-    if not load_edition(edition).rules.statements:
-        raise UsageError(f"{path}: {edition} has no personal statements")
-    return rank_chosen(turns, topics)
-
-
 def rank_chosen(turns: Iterable[RunTurn], topics: Topics | None) -> RankedScores:
-    """The ids of the first response's statements by turn id, scored by their place.
+    """The ids of the first response's statements by turn id, scored by their place: the order is all editions share.
 
     Raises `UsageError` for a run of iKAT 2025, which gives texts, without topics.
     """

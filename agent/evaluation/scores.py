@@ -168,11 +168,9 @@ def read_judgements(qrels: Path | None, topics: Path | None, rel_level: int = 1)
     """
     if (qrels is None) == (topics is None):
         raise UsageError("either --qrels or --topics is needed", remedy="Topics are judged by their own passage lists.")
-    if qrels is not None:
-        found = read_qrels(qrels)
-    else:
-        labels = read_topics(topics).labels if topics else {}
-        found = {turn_id: dict.fromkeys(known.passage_ids, 1) for turn_id, known in labels.items()}
+    found = read_qrels(qrels) if qrels else {}
+    if topics:
+        found = {id: dict.fromkeys(known.passage_ids, 1) for id, known in read_topics(topics).labels.items()}
     if not turns_with_relevant(found, rel_level):
         level = f" of level {rel_level} or above" if rel_level != 1 else ""
         raise InvalidInputError(f"holds no relevant passage{level}", where=str(qrels or topics))

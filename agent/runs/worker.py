@@ -29,6 +29,7 @@ from indexes.index_vectors import cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory
+from indexes.storage.files import hash_file
 from schemas.records import Call, Plan, Provided, Topic
 
 LOCAL = "local"
@@ -198,7 +199,5 @@ def hash_sources() -> str:
     """The first digits of a BLAKE2 of all files of the packages, their names included."""
     hashed = hashlib.blake2b(digest_size=8)
     for path in sorted(path for name in PACKAGES for path in (HOME / name).rglob("*") if path.suffix in SUFFIXES):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "blake2b").hexdigest()
-        hashed.update(f"{path.relative_to(HOME).as_posix()}\0{content}\n".encode())
+        hashed.update(f"{path.relative_to(HOME).as_posix()}\0{hash_file(path, 'blake2b')}\n".encode())
     return hashed.hexdigest()
