@@ -38,7 +38,7 @@ def evaluate_answers(
         texts = None
         if load_edition(edition).rules.cites:
             cited, texts = find_cited(found, passages, index)
-            if missing := sorted(id for id in cited if not ((passage := texts.find(id)) and passage.text)):
+            if missing := sorted(id for id in cited if texts.find(id) is None):
                 what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"
                 remedy = "Give the passages with --passages FILE, or an index with --index DIR."
                 kind = InvalidInputError if passages or index else MissingError

@@ -251,7 +251,7 @@ def view_turn(material: Material, topic: Topic, place: int) -> dict[str, Any]:
     replies = (message.text for message in reversed(turn.history or ()) if message.role == "assistant")
     runs = [_view_run(material, run, topic, turn.id) for run in material.runs]
     cited = dict.fromkeys(id for run in runs for id in run["citations"])
-    passages = [passage for id in cited if (passage := material.texts.find(id)) and passage.text]
+    passages = [passage for id in cited if (passage := material.texts.find(id))]
     known = material.topics.labels.get(turn.id)
     return {"turn": turn, "before": next(replies, ""), "labels": known, "runs": runs, "passages": passages}
 

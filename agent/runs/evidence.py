@@ -107,14 +107,14 @@ def _open_text_index(origin: EvidenceFiles, ranking: GivenRanking) -> Index | No
 
 @dataclass(frozen=True, slots=True)
 class PassageTexts:
-    """The passages that may be read: given with the ranking or in passage files, or those of an index."""
+    """The passages that may be read, all with a text: given with the ranking, in passage files, or in an index."""
 
     passages: Mapping[str, Passage]  # by id
     index: Index | None = None
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
-        """The passages of hits that have a text, in their order."""
-        return tuple(passage for hit in hits if (passage := self.find(hit.id)) and passage.text)
+        """The passages of hits that somebody gave, in their order."""
+        return tuple(passage for hit in hits if (passage := self.find(hit.id)))
 
     def find(self, id: str) -> Passage | None:
         """A passage, or None where nobody gave it."""
@@ -143,7 +143,5 @@ def _list_unreadable(read: Mapping[str, Sequence[Hit]], texts: PassageTexts) -> 
     """The passages that an answer should be built from and cannot be."""
     for turn_id, hits in read.items():
         for rank, hit in enumerate(hits, start=1):
-            passage = texts.find(hit.id)
-            if passage is None or not passage.text:
-                lacks = "has no text" if passage else "is in none of the given texts"
-                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) {lacks}")
+            if texts.find(hit.id) is None:
+                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) is in none of the given texts")
