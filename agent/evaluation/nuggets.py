@@ -292,11 +292,11 @@ def _ask_all(llm: LanguageModel, query: str, answer: str, texts: Sequence[str]) 
         prompt = prompts.render("assign", query=query, answer=answer, nuggets=batch)
         tokens = REPLY_TOKENS + VERDICT_TOKENS * len(batch)
         task = Task("assign", prompt.instruction, prompt.opening, max_tokens=tokens)
-        try:
-            fits = llm.fits(conversation, task)
-            verdicts += llm.ask(conversation, task, _reply_type(len(batch))).labels if fits else [None] * len(batch)
-        except ModelReplyError:
-            verdicts += [None] * len(batch)
+        labels: list[Verdict] = [None] * len(batch)
+        with suppress(ModelReplyError):
+            if llm.fits(conversation, task):
+                labels = llm.ask(conversation, task, _reply_type(len(batch))).labels
+        verdicts += labels
     return verdicts
 
 
