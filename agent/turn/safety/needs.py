@@ -208,8 +208,6 @@ def choose_bearing(needs: Sequence[Need], utterances: Sequence[str]) -> tuple[li
     Where a fact is asked for, nothing is ruled out, and what is avoided for health is noted; it is ruled out where that
     is unsure.
     """
-    if not utterances:
-        return [], []
     kind = classify_request(utterances)
     bearing = [each for each in needs if kind == "recommendation" or each.severity == "health"]
     avoided = drop_asked_about([each for each in bearing if each.severity != "condition"], utterances[-1])

@@ -67,7 +67,7 @@ def review_passages(
 
     Passages beyond `depth` tell more of the same dishes, and take the place of what is left out.
     """
-    asked = utterances[-1] if utterances else ""  # "safe for cats?" is answered by what is dangerous
+    asked = utterances[-1]  # "safe for cats?" is answered by what is dangerous
     needs = [each for each in needs if not (each.named and each.named.search("pets") and each.named.search(asked))]
     dishes = group_dishes(passages)
     against, to_note = choose_bearing(needs, utterances)
