@@ -29,10 +29,10 @@ from indexes.index_builder import BuildReport, build_index
 from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.ranking.rankings import sort_best_first
 from indexes.storage.atomic_files import scratch_directory
-from indexes.storage.files import check_writable, read_bytes, write_atomically
+from indexes.storage.files import check_writable, explain_failed_writing, read_bytes, write_atomically
 from indexes.text.analysis import extract_stems
 from indexes.text.languages import weight_stems
-from schemas.errors import InvalidInputError, RunError, UsageError
+from schemas.errors import InvalidInputError, UsageError
 from schemas.records import Hit, Passage
 
 log = logging.getLogger("convagent")
@@ -69,10 +69,8 @@ def write_run(task: ToucheTask, output: Path, progress: Progress, *, overwrite: 
     if output.exists() and not output.is_dir():
         raise UsageError("is no directory", where=str(output))
     arguments, questions = find_arguments(task.directory), read_questions(task.directory / TOPICS_FILE)
-    try:
+    with explain_failed_writing(output):
         output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"could not be made ({error.strerror})", where=str(output)) from error
     check_writable(output / RUN_FILE, overwrite)
     with scratch_directory(output / RUN_FILE) as place:
         ranked = rank_topics(questions, arguments, task, place / "index", progress)
