@@ -16,7 +16,7 @@ from agent.chat.observer import Observer, describe_call
 from agent.chat.opening import begin_to_open_models, open_library
 from agent.chat.scope import EVERYWHERE
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Assistant, Session, open_assistant
+from agent.chat.session import Assistant, Session
 from agent.chat.source import resolve_source
 from agent.chat.store import RATINGS, Store, open_store
 from agent.models.registry import describe_destination
@@ -263,9 +263,7 @@ class Terminal:
 
     def do_model(self, argument: str) -> None:
         if argument:
-            before = self.session.assistant
-            self.session.assistant = open_assistant(before.current, argument, before.initial_scope)
-            before.llm.close()
+            self.session.assistant.use_model(argument)
         model = self.session.assistant.model
         self._say(f"answering with {model}. {describe_destination(model, None)}", "dim")
 

@@ -61,7 +61,7 @@ class Assistant:
     current: CurrentCollection
     model: str
     llm: LanguageModel  # of that name
-    initial_scope: str  # what conversations are kept to from their beginning
+    initial_scope: str = EVERYWHERE  # what conversations are kept to from their beginning
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -74,8 +74,12 @@ class Assistant:
         """The index or folder of the passages, as it was named."""
         return self.collection.source
 
-    def use_model(self, name: str, llm: LanguageModel) -> None:
-        """Answer with another model from the next question on, and free the memory of the one before."""
+    def use_model(self, name: str) -> None:
+        """Answer with another model from the next question on, and free the memory of the one before.
+
+        Raises what `open_model` raises.
+        """
+        llm = open_model(name, report_call)
         with self.lock:
             before, self.model, self.llm = self.llm, name, llm
             before.close()
@@ -135,9 +139,9 @@ def open_collection(
     return CurrentCollection(Collection(source, index), embedder, PLAN, words_first=words_first)
 
 
-def open_assistant(current: CurrentCollection, model: str, scope: str = EVERYWHERE) -> Assistant:
-    """An assistant over the current collection; conversations begin in the scope. Raises what `open_model` raises."""
-    return Assistant(current, model, open_model(model, report_call), scope)
+def open_assistant(current: CurrentCollection, model: str) -> Assistant:
+    """An assistant over the current collection. Raises what `open_model` raises."""
+    return Assistant(current, model, open_model(model, report_call))
 
 
 @dataclass(slots=True)

@@ -10,11 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from agent.chat.observer import report_call
 from agent.chat.session import Assistant
 from agent.models.catalogue import ModelEntry, RecommendedModel, choose_model, list_models, list_recommended
 from agent.models.hub import count_received
-from agent.models.registry import open_model
 from agent.serve.rendering import read_form, render_page
 from schemas.errors import ConvagentError, UsageError
 
@@ -100,9 +98,8 @@ class ModelPages:
             fetch.problem = str(error)
 
     def _switch(self, name: str) -> None:
-        llm = open_model(name, report_call)
+        self.assistant.use_model(name)
         choose_model(name)
-        self.assistant.use_model(name, llm)
 
 
 def _list_here() -> list[ModelEntry]:
