@@ -124,9 +124,10 @@ class Chat(Source):
     chat: int | None = Option(None, "--chat", min=1, help="Go on with this conversation.")
 
     def __call__(self) -> None:
-        from agent.chat.interactive import ChatRequest, start_chat
+        from agent.chat.interactive import start_chat
+        from agent.chat.source import Asked
 
-        if code := start_chat(fill(ChatRequest, self)):
+        if code := start_chat(fill(Asked, self), self.chat, continue_last=self.continue_last):
             raise typer.Exit(code)
 
 
@@ -143,9 +144,9 @@ class Ask(Source):
 
     def __call__(self) -> None:
         from agent.chat.ask import answer_questions
-        from agent.chat.interactive import ChatRequest
+        from agent.chat.source import Asked
 
-        answer_questions(self.questions, fill(ChatRequest, self), as_json=self.as_json)
+        answer_questions(self.questions, fill(Asked, self), as_json=self.as_json)
 
 
 @command(app, "serve")
@@ -169,12 +170,10 @@ class Serve(Source):
     allow_upload: bool = Option(False, "--allow-upload", help="Let several users add files to the folder, too.")
 
     def __call__(self) -> None:
-        from agent.chat.source import resolve_source
         from agent.serve.server import ServerRequest, serve
 
-        source, hosts = resolve_source(self.docs, self.index), tuple(self.allow_host or ())
-        request = fill(ServerRequest, self, source=source, needs_token=not self.no_token, allowed_hosts=hosts)
-        serve(request)
+        hosts = tuple(self.allow_host or ())
+        serve(fill(ServerRequest, self, needs_token=not self.no_token, allowed_hosts=hosts))
 
 
 @command(app, "mcp")
@@ -189,11 +188,11 @@ class Mcp(Source):
     port: int = Option(8765, min=0, max=65535, help="With --http; 0 takes a free port.")
 
     def __call__(self) -> None:
-        from agent.chat.source import resolve_source
+        from agent.chat.source import Asked
         from agent.mcp import serve_on_port, serve_on_stdio
         from agent.mcp.library import Library
 
-        library = fill(Library, self, source=resolve_source(self.docs, self.index))
+        library = Library(fill(Asked, self))
         if self.http:
             serve_on_port(library, self.port)
         else:

@@ -20,6 +20,7 @@ from mcp import Client
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 
+from agent.chat.source import Asked
 from agent.mcp.library import CallProgress, Library
 from agent.mcp.tools import MAX_TEXT, DocumentServer
 from agent.models.cancellation import CancellationToken
@@ -45,8 +46,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def open_library(source: Path, embedder: str = "none", model: str = "none", **more: bool) -> Library:
-    return Library(source, model, embedder, **more)
+def open_library(source: Path, embedder: str = "none", model: str = "none", *, incognito: bool = False) -> Library:
+    return Library(Asked(source, None, model, embedder, incognito))
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,7 @@ def test_the_token_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_bookmark_lives_until_there_is_a_new_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
     tokens = []
-    started = ServerRequest(tmp_path, "none", None)
+    started = ServerRequest(tmp_path, model="none")
     for request in (started, started, replace(started, new_token=True), replace(started, incognito=True)):
         access, token = open_access(request)
         assert [access.find_user(shown) for shown in (token, "", "guess")] == ["", None, None]

@@ -7,25 +7,22 @@ import msgspec
 from rich.console import Console
 
 from agent.chat.citations import cited_sources, describe_source
-from agent.chat.interactive import ChatRequest, Terminal
-from agent.chat.opening import begin_to_open_models, open_library
-from agent.chat.session import Assistant, Session
-from agent.chat.source import resolve_source
+from agent.chat.interactive import Terminal
+from agent.chat.opening import open_assistant_over
+from agent.chat.session import Session
+from agent.chat.source import Asked
 from agent.chat.store import Store
 from agent.turn.extractive_answer import says_not_found
 from schemas.records import TurnResult
 
 
-def answer_questions(questions: Sequence[str], request: ChatRequest, *, as_json: bool) -> None:
+def answer_questions(questions: Sequence[str], asked: Asked, *, as_json: bool) -> None:
     """Ask one after the other, and print each answer with its sources, or as a line of JSON.
 
     Raises what opening the documents and the models raises, and what `Session.ask` raises.
     """
-    source, only, links = resolve_source(request.docs, request.index), request.only, request.follow_links
-    answering, embedding = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
-    with open_library(source, embedding.get, only, words_first=False, follow_links=links) as library:
-        session = Session(Assistant(library.current, request.model, answering.get(), library.scope), Store(None))
-        session.scope = library.scope if only else None
+    with open_assistant_over(asked, words_first=False) as assistant:
+        session = Session(assistant, Store(None))
         terminal = Terminal(session, Console(highlight=False, soft_wrap=True))
         for question in questions:
             if as_json:

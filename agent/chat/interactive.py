@@ -6,18 +6,17 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from agent.chat.citations import Source, shown_sources
 from agent.chat.export import export_conversation, mark_sentences
 from agent.chat.observer import Observer, describe_call
-from agent.chat.opening import begin_to_open_models, open_library
-from agent.chat.scope import EVERYWHERE
+from agent.chat.opening import open_assistant_over
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Assistant, Session
-from agent.chat.source import resolve_source
+from agent.chat.session import Session
+from agent.chat.source import Asked
 from agent.chat.store import RATINGS, Store, open_store
 from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
@@ -352,47 +351,27 @@ def _make_prompt(before: Sequence[str]) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    docs: Path | None = None
-    index: Path | None = None
-    model: str = "smollm2"
-    embedder: str | None = None
-    continue_last: bool = False  # go on with the last conversation
-    chat: int | None = None  # go on with this one
-    incognito: bool = False
-    only: str = EVERYWHERE  # what the conversation is kept to, as `agent.chat.scope` has it
-    follow_links: bool = False  # also those that lead out of the folder
-
-
-def start_chat(request: ChatRequest) -> int:
+def start_chat(asked: Asked, chat: int | None, *, continue_last: bool) -> int:
     """Open all that is needed, and talk. The exit code, which tells of lines that came through a pipe.
 
     Raises `UsageError` or `MissingError` for a conversation that cannot be continued, and what opening store,
     passages and models raises.
     """
-    if request.incognito and (request.continue_last or request.chat is not None):
+    if asked.incognito and (continue_last or chat is not None):
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
-    store = open_store(incognito=request.incognito)
-    chat = _choose_chat(store, request)
-    if chat is not None and not (request.docs or request.index):
-        source = Path(store.read_source(chat))
-    else:
-        source = resolve_source(request.docs, request.index)
-    answering, embedding = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
+    store = open_store(incognito=asked.incognito)
+    if continue_last and chat is None:
+        chat = _find_last_chat(store)
+    if chat is not None and not (asked.docs or asked.index):
+        asked = replace(asked, docs=Path(store.read_source(chat)))
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
-    only, links = request.only, request.follow_links
-    with open_library(source, embedding.get, only, words_first=words_first, follow_links=links) as library:
-        assistant = Assistant(library.current, request.model, answering.get(), library.scope)
+    with open_assistant_over(asked, words_first=words_first) as assistant:
         session = Session.resume(assistant, store, chat)
-        session.scope = library.scope if only else None
+        session.scope = assistant.initial_scope if asked.only else None
         return run_chat(session)
 
 
-def _choose_chat(store: Store, request: ChatRequest) -> int | None:
-    """The conversation to go on with, if one is asked for. Raises `MissingError` where there is none."""
-    if request.chat is not None or not request.continue_last:
-        return request.chat
+def _find_last_chat(store: Store) -> int:
     for chat in store.list_chats(most=1):
         return chat.id
     raise MissingError("there is no conversation to go on with", remedy="Start one: `convagent chat --docs FOLDER`.")

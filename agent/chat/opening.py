@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from agent.chat.observer import report_call
-from agent.chat.scope import EVERYWHERE, require_scope
-from agent.chat.session import open_collection
+from agent.chat.scope import require_scope
+from agent.chat.session import Assistant, open_collection
+from agent.chat.source import Asked
 from agent.models.cancellation import find_token
 from agent.models.hub import PREFIX
 from agent.models.protocol import LanguageModel
@@ -32,7 +32,6 @@ from indexes.documents.watching import (
     watch_documents,
 )
 from indexes.index_vectors import cache_vectors
-from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
 from indexes.sharding.sharded_index import holds_index, open_index
 from indexes.storage.directories import find_cache_directory
@@ -57,44 +56,45 @@ class OpenLibrary:
 
 @contextmanager
 def open_library(
-    source: Path,
+    asked: Asked,
     find_embedder: Callable[[], Embedder | None],
-    only: str = EVERYWHERE,
     progress: StageProgress = stage_progress,
     *,
     words_first: bool = True,
-    follow_links: bool = False,
 ) -> Iterator[OpenLibrary]:
     """An index, or the documents of a folder, to be asked until the block ends. It is up to date then and later.
 
-    With `words_first` nobody waits for vectors, nor for all documents, unless `only` names some: what takes longer than
-    a moment is done meanwhile. Raises what `open_index`, `open_documents`, `require_scope` and `find_embedder` raise.
+    With `words_first` nobody waits for vectors, nor for all documents, unless some are named: what takes longer than a
+    moment is done meanwhile. Raises what `Asked.find_source`, `open_index`, `open_documents`, `require_scope` and
+    `find_embedder` raise.
     """
+    source, links = asked.find_source(), asked.follow_links
     at_once = None if words_first else find_embedder()
-    seconds = READING_SECONDS if words_first and not only else math.inf
-    index, is_behind = _read_source(source, at_once, seconds, progress, follow_links)
+    seconds = READING_SECONDS if words_first and not asked.only else math.inf
+    if holds_index(source):
+        index, waiting = open_index(source), 0
+    else:
+        documents = open_documents(source, find_cache_directory(), at_once, progress, seconds, follow_links=links)
+        show_documents(documents.reading)
+        index, waiting = documents.index, documents.reading.waiting
+    if waiting:
+        log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
     current = open_collection(str(source), index, find_embedder(), words_first=words_first)
-    scope = require_scope(only, current.collection)
-    if is_behind:
+    scope = require_scope(asked.only, current.collection)
+    if waiting:
         current.all_read.clear()  # until the watcher has read the rest
-    watching = watch_documents(current, at_once, follow_links=follow_links)
+    watching = watch_documents(current, at_once, follow_links=links)
     with watching as watcher, make_vectors_meanwhile(current, current.embedder) as maker:
         yield OpenLibrary(current, scope, watcher, maker)
 
 
-def _read_source(
-    source: Path, embedder: Embedder | None, seconds: float, progress: StageProgress, follow_links: bool
-) -> tuple[Index, bool]:
-    """The passages, in a folder with vectors of this model if there is one; whether there was no time for them all."""
-    if holds_index(source):
-        return open_index(source), False
-    cache = find_cache_directory()
-    documents = open_documents(source, cache, embedder, progress, seconds, follow_links=follow_links)
-    show_documents(documents.reading)
-    is_behind = documents.reading.waiting > 0
-    if is_behind:
-        log.info("You can ask of what was read so far, or before; I go on reading meanwhile.")
-    return documents.index, is_behind
+@contextmanager
+def open_assistant_over(asked: Asked, *, words_first: bool) -> Iterator[Assistant]:
+    """What answers from documents that are kept up to date, until the block ends. Raises what opening them raises."""
+    asked.find_source()  # where that fails, no model is opened
+    answering, embedding = begin_to_open_models(asked)
+    with open_library(asked, embedding.get, words_first=words_first) as library:
+        yield Assistant(library.current, asked.model, answering.get(), library.scope)
 
 
 class Opening(Generic[Opened]):
@@ -135,24 +135,21 @@ class ModelToCome(ModelWrapper):
         return self._opening.get()
 
 
-def begin_to_open_models(
-    model: str, embedder: str | None, *, keep_vectors: bool
-) -> tuple[Opening[LanguageModel], Opening[Embedder | None]]:
-    """Open both, one after the other; with `keep_vectors` those of passages are kept among the user's caches.
+def begin_to_open_models(asked: Asked) -> tuple[Opening[LanguageModel], Opening[Embedder | None]]:
+    """Open both, one after the other.
 
     One from the hub is opened when it is waited for: its download shows progress, as reading does. The thread is a
     daemon: a server that says nothing does not keep the process alive.
     """
-    answering = Opening(lambda: open_model(model, report_call))
-    embedding = Opening(lambda: open_caching_embedder(embedder, keep_vectors=keep_vectors))
-    # The first answer needs it, and a folder that did not change does not; where it fails, that answer tries again.
-    splitting = Opening(load_tokenizer)
+    answering = Opening(lambda: open_model(asked.model, report_call))
+    embedding = Opening(lambda: open_caching_embedder(asked))
     reading: list[tuple[str | None, Callable[[], object]]] = [
-        (embedder, lambda: open_readers(embedding.get())),
-        (None, splitting.get),
+        (asked.embedder, lambda: open_readers(embedding.get())),
+        (None, load_tokenizer),  # which the first answer needs; where it fails, that answer tries again
     ]
-    model_step = (model, answering.get)  # few first questions need a local one; a server that is not there is told soon
-    steps = [model_step, *reading] if is_server_address(model) else [*reading, model_step]
+    # Few first questions need a local one; a server that is not there is told soon.
+    model_step = (asked.model, answering.get)
+    steps = [model_step, *reading] if is_server_address(asked.model) else [*reading, model_step]
 
     def open_all() -> None:
         for name, open in steps:
@@ -164,6 +161,7 @@ def begin_to_open_models(
     return answering, embedding
 
 
-def open_caching_embedder(name: str | None, *, keep_vectors: bool) -> Embedder | None:
-    embedder = open_embedder(name)
-    return cache_vectors(embedder) if embedder and keep_vectors else embedder
+def open_caching_embedder(asked: Asked) -> Embedder | None:
+    """The embedding model; vectors of passages are kept among the user's caches, unless incognito."""
+    embedder = open_embedder(asked.embedder)
+    return embedder if not embedder or asked.incognito else cache_vectors(embedder)

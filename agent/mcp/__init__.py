@@ -56,7 +56,7 @@ def serve_on_port(library: Library, port: int) -> None:
         from indexes.storage.directories import find_data_directory
 
         kept = find_data_directory() / "mcp-token"
-        token = make_token() if library.incognito else find_own_token(kept, anew=False)
+        token = make_token() if library.asked.incognito else find_own_token(kept, anew=False)
         app = server.streamable_http_app(streamable_http_path=PATH, host=HOST, max_sessions=MAX_SESSIONS)
         guard = RequestGuard(Access(hash_token(token)), COOKIE, api_path="")
         with open_socket(HOST, port) as listening:

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.chat.source import Asked
 from agent.models.cancellation import CancellationToken
 from schemas.errors import ConvagentError
 
@@ -75,7 +75,6 @@ class CallProgress:
             lock.release()
 
 
-@dataclass
 class Library:
     """The documents and models of one process. Any thread may call; `close` ends what goes on in the background.
 
@@ -84,13 +83,10 @@ class Library:
     words.
     """
 
-    source: Path  # an index, or a folder of documents
-    model: str = "smollm2"
-    embedder: str | None = None
-    incognito: bool = False
-    follow_links: bool = False  # also those that lead out of the folder
-
-    def __post_init__(self) -> None:
+    def __init__(self, asked: Asked) -> None:
+        """Raises what `Asked.find_source` raises."""
+        asked.find_source()
+        self.asked = asked
         self._documents = threading.Lock()  # of whoever opens them
         self._answering = threading.Lock()  # of whoever opens the assistant
         self._background = ExitStack()
@@ -108,16 +104,14 @@ class Library:
         def find_embedder() -> "Embedder | None":
             progress.step(LOADING)
             try:
-                return open_caching_embedder(self.embedder, keep_vectors=not self.incognito)
+                return open_caching_embedder(self.asked)
             except ConvagentError as error:
                 self._problem = str(error)
                 return None
 
         with progress.take_turn(self._documents, READING):
             if self._opened is None:
-                opening = open_library(
-                    self.source, find_embedder, progress=progress.count_stage, follow_links=self.follow_links
-                )
+                opening = open_library(self.asked, find_embedder, progress.count_stage)
                 self._opened = self._background.enter_context(opening)
             return self._opened
 
@@ -150,7 +144,7 @@ class Library:
         current = self.open_documents(progress)
         with progress.take_turn(self._answering, LOADING):
             if self._assistant is None:
-                self._assistant = open_assistant(current, self.model)
+                self._assistant = open_assistant(current, self.asked.model)
             return self._assistant
 
     @cached_property
@@ -158,7 +152,7 @@ class Library:
         """What is known about the person."""
         from agent.chat.store import open_store
 
-        return open_store(incognito=self.incognito)
+        return open_store(incognito=self.asked.incognito)
 
     def close(self) -> None:
         """End what goes on in the background."""

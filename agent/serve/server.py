@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from agent.chat.opening import ModelToCome, begin_to_open_models, open_library
 from agent.chat.session import Assistant
+from agent.chat.source import Asked
 from agent.chat.store import open_store
 from agent.models.registry import describe_destination, is_server_address
 from agent.serve.connections import open_socket, run_server, to_url
@@ -48,17 +49,11 @@ log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
-class ServerRequest:
+class ServerRequest(Asked):
     """What is served, where, and to whom."""
 
-    source: Path  # an index, or a folder of documents
-    model: str
-    embedder: str | None
     host: str = "127.0.0.1"
     port: int = 8080  # 0 takes a free one
-    incognito: bool = False
-    only: str = ""  # what conversations are kept to from their beginning, as `agent.chat.scope` has it
-    follow_links: bool = False  # also those that lead out of the folder
     needs_token: bool = True
     new_token: bool = False
     users: Path | None = None  # a file of users, in place of the one token
@@ -75,16 +70,15 @@ def serve(request: ServerRequest) -> None:
     is not there ends this server. Raises `UsageError` for what cannot be meant, `RunError` where the port is taken, and
     what opening users, index, model and store raises.
     """
+    source = request.find_source()
     origin = read_public_origin(request.public_url) if request.public_url else ""
     names = list_names(request.host, origin, request.allowed_hosts)
     access, token = open_access(request)
     with ExitStack() as opened:
         listening = opened.enter_context(open_socket(request.host, request.port))
         queue = opened.enter_context(RequestQueue())
-        answering, embedding = begin_to_open_models(request.model, request.embedder, keep_vectors=not request.incognito)
-        library = opened.enter_context(
-            open_library(request.source, embedding.get, request.only, follow_links=request.follow_links)
-        )
+        answering, embedding = begin_to_open_models(request)
+        library = opened.enter_context(open_library(request, embedding.get))
         store = open_store(incognito=request.incognito)
         llm = ModelToCome(answering) if is_server_address(request.model) else answering.get()
         assistant = Assistant(library.current, request.model, llm, library.scope)
@@ -92,7 +86,7 @@ def serve(request: ServerRequest) -> None:
         load_tokenizer()
         find_question_language("Welche Pflanzen wachsen gut in Töpfen?")  # loads the model as well
         is_shared = bool(request.public_url) or not is_loopback(request.host)
-        is_own = request.needs_token and not request.users and not is_shared and request.source.is_dir()
+        is_own = request.needs_token and not request.users and not is_shared and source.is_dir()
         may_upload = request.allow_upload or (is_own and library.current.collection.is_folder)
         uploads = find_upload_folder(library.current.collection) if may_upload else None
         destination = describe_destination(request.model, request.embedder, is_shared=is_shared)
