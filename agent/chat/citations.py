@@ -47,7 +47,6 @@ class Source:
 
     @property
     def quotes(self) -> tuple[str, ...]:
-        """The marked pieces, on one line each."""
         return tuple(" ".join(piece.text.split()) for piece in self.pieces if piece.marked)
 
 

@@ -209,7 +209,6 @@ class Session:
 
     @property
     def current_scope(self) -> str:
-        """What the next question is kept to."""
         if self.scope is not None:
             return self.scope
         return self.turns[-1].scope if self.turns else self.assistant.initial_scope

@@ -160,7 +160,6 @@ class LocalChatModel(Untraced, BaseChatModel):
         return AIMessage(" ".join(said))
 
     def _choose_tool(self, conversation: Conversation, tools: Sequence[Tool], may_answer: bool) -> AIMessage:
-        """Ask the model for the call of a tool, or its answer."""
         shown = []
         for tool in tools:
             about = tool.get("parameters", {}).get("properties", {}).items()

@@ -155,5 +155,4 @@ class Library:
         return open_store(incognito=self.asked.incognito)
 
     def close(self) -> None:
-        """End what goes on in the background."""
         self._background.close()

@@ -51,8 +51,6 @@ log = logging.getLogger("convagent")
 
 
 class PassageText(BaseModel):
-    """A passage."""
-
     id: str
     text: str
     title: str
@@ -62,8 +60,6 @@ class PassageText(BaseModel):
 
 
 class FoundPassage(BaseModel):
-    """A passage that was found."""
-
     rank: int
     score: float = Field(description="Higher is better, comparable within one search only.")
     passage: PassageText
@@ -78,23 +74,17 @@ class SearchResult(BaseModel):
 
 
 class ListedDocument(BaseModel):
-    """A document."""
-
     path: str
     title: str
     uri: str = Field(description="Of the resource with its text.")
 
 
 class DocumentsResult(BaseModel):
-    """The documents that there are."""
-
     total: int
     documents: list[ListedDocument] = Field(description=f"The first {MAX_DOCUMENTS} of them.")
 
 
 class Citation(BaseModel):
-    """A source of an answer."""
-
     number: int = Field(description="As it stands in the answer: [1].")
     id: str
     title: str
@@ -105,8 +95,6 @@ class Citation(BaseModel):
 
 
 class AskResult(BaseModel):
-    """An answer with its sources."""
-
     answer: str = Field(description="With the numbers of its sources, [1].")
     conversation_id: str = Field(description="To be given with the next question of this conversation.")
     searched_for: str = Field(description="The question, completed from the conversation.")
@@ -342,7 +330,6 @@ def _do(work: Callable[[CallProgress], T], progress: CallProgress) -> T | Convag
 
 
 def to_passage_text(passage: "Passage") -> PassageText:
-    """A passage as the tools give it."""
     given = {name: getattr(passage, name) for name in ("id", "text", "title", "url", "document")}
     return PassageText(**given, uri=f"{PASSAGES}{quote(passage.id)}")
 

@@ -103,5 +103,4 @@ class ModelPages:
 
 
 def _list_here() -> list[ModelEntry]:
-    """The language models of this machine."""
     return [model for model in list_models() if model.kind == "language" and model.bytes]

@@ -198,7 +198,6 @@ class Pages:
         return self.store.for_user(request.state.user)
 
     def show_error(self, request: Request, error: Exception) -> Response:
-        """What went wrong, in a page."""
         if not isinstance(error, ConvagentError | HTTPException):
             log.error("%s failed", request.url.path, exc_info=error)
         try:

@@ -55,7 +55,6 @@ def read_number(text: str) -> int | None:
 
 
 def explain_error(error: BaseException) -> str:
-    """An error in plain words."""
     if isinstance(error, HTTPException):
         return "There is no such page." if error.status_code == 404 else f"{error.detail}."
     if not isinstance(error, ConvagentError):
@@ -65,7 +64,6 @@ def explain_error(error: BaseException) -> str:
 
 
 def choose_status(problem: BaseException | None) -> int:
-    """The status of a reply that tells of a problem."""
     if isinstance(problem, HTTPException):
         return problem.status_code
     kinds = ((BusyError, 503), (MissingError, 404), (UsageError, 400))
@@ -73,7 +71,6 @@ def choose_status(problem: BaseException | None) -> int:
 
 
 def choose_headers(problem: BaseException | None) -> dict[str, str]:
-    """What such a reply's headers add."""
     return {"Retry-After": str(RETRY_SECONDS)} if isinstance(problem, BusyError) else {}
 
 

@@ -41,7 +41,6 @@ class QueuedQuestion(Generic[T]):
 
     @property
     def steps(self) -> list[str]:
-        """The steps done so far, in words."""
         return list(dict.fromkeys(describe_call(call) for call in tuple(self.calls)))
 
     def cancel(self) -> None:
@@ -50,7 +49,6 @@ class QueuedQuestion(Generic[T]):
         self.future.cancel()
 
     def run(self) -> None:
-        """Answer it, unless it was cancelled."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:

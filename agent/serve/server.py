@@ -184,7 +184,6 @@ def list_warnings(host: str, public_origin: str, *, needs_token: bool) -> tuple[
 
 
 async def show_health(_request: Request) -> Response:
-    """That the server answers, and nothing else."""
     return JSONResponse({"status": "ok"})
 
 

@@ -67,13 +67,10 @@ class RequestError(Exception):
 
 
 class ModelRequest(msgspec.Struct):
-    """A request of a model."""
-
     model: str
 
 
 def respond_to_error(_request: Request, error: Exception) -> Response:
-    """An error in OpenAI's form."""
     problem = to_request_error(error)
     return JSONResponse(problem.body, problem.status, choose_headers(error))
 
@@ -138,8 +135,6 @@ class ContentPart(msgspec.Struct):
 
 
 class RequestMessage(msgspec.Struct):
-    """A message of a request."""
-
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[ContentPart]
     type: Literal["message"] = "message"

@@ -105,8 +105,6 @@ class Reply:
 
 
 class CompletionReply(Reply):
-    """A chat completion."""
-
     def write_whole(self) -> dict[str, Any]:
         message = {"role": "assistant", "content": self.text, "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._end}
