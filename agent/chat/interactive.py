@@ -63,8 +63,10 @@ class Terminal:
             self._say(f"({self.news.popleft()})", "dim")
         try:
             name, _, argument = line.strip().partition(" ")
-            if name.startswith("/") and name not in OF_SESSION:
-                self._run_command(name, argument.strip())
+            if name in COMMANDS:
+                getattr(self, COMMANDS[name])(argument.strip())
+            elif name.startswith("/") and name not in OF_SESSION:
+                raise UsageError(f"there is no command {name}", remedy="/help lists them.")
             elif line.strip():
                 self.ask(line)
             return True
@@ -72,11 +74,6 @@ class Terminal:
             self._say(str(error), "red")
             self.exit_code = max(self.exit_code, error.exit_code)
             return False
-
-    def _run_command(self, name: str, argument: str) -> None:
-        if name not in COMMANDS:
-            raise UsageError(f"there is no command {name}", remedy="/help lists them.")
-        getattr(self, COMMANDS[name])(argument)
 
     def ask(self, utterance: str) -> None:
         """Answer, and show it. Raises what `Session.ask` raises."""
