@@ -5,6 +5,7 @@ message is that of its header; of a document the one in its name or title, else 
 are in order by UTC; which day one is of goes by the local time zone.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -54,11 +55,8 @@ class DatedItem:
         """When a message was sent, or else the file last changed; None where it is gone."""
         if self.is_message:
             return datetime.fromisoformat(self.written)
-        try:
-            status = self.collection.locate(self.path).stat()
-        except (OSError, ValueError):
-            return None
-        return datetime.fromtimestamp(status.st_mtime, UTC)
+        status = find_status(self.path, self.collection)
+        return datetime.fromtimestamp(status.st_mtime, UTC) if status else None
 
     @property
     def period(self) -> Period | None:
@@ -116,6 +114,14 @@ class Wanted:
                 return False
         texts = (f"{passage.title} {passage.text}" for passage in item.passages)
         return not self.subject or item.has_words(self.subject, item.path, *texts)
+
+
+def find_status(path: str, collection: Collection) -> os.stat_result | None:
+    """That of the file of a document; None where it is gone."""
+    try:
+        return collection.locate(path).stat()
+    except (OSError, ValueError):
+        return None
 
 
 def list_items(collection: Collection) -> list[DatedItem]:

@@ -8,7 +8,6 @@ import os
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,6 +18,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from agent.chat.citations import TextPiece, shown_sources
+from agent.chat.dated_documents import find_status
 from agent.chat.session import Assistant
 from agent.chat.store import Store
 from agent.serve.rendering import UNCACHED, read_number, render_page
@@ -65,7 +65,7 @@ class DocumentPages:
             "assistant": self.assistant,
             "words": words,
             "total": len(names),
-            "files": [describe_file(collection, name) for name in found[:FILES_SHOWN]],
+            "files": [(name, find_status(name, collection)) for name in found[:FILES_SHOWN]],
             "more": len(found[FILES_SHOWN:]),
             "suffixes": list_suffixes(self.uploads),
         }
@@ -141,23 +141,6 @@ class DocumentPages:
                 except ConvagentError as error:
                     problems.append(Problem(file.filename, error.what))
         return render_page("upload.html", {"added": added, "problems": problems}, 200 if added else 400)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A document in the list."""
-
-    name: str
-    changed: str = ""  # ISO 8601; "" where the file is gone
-    size: int = 0  # bytes
-
-
-def describe_file(collection: Collection, name: str) -> ListedFile:
-    try:
-        state = collection.locate(name).stat()
-    except (OSError, ValueError):
-        return ListedFile(name)
-    return ListedFile(name, datetime.fromtimestamp(state.st_mtime, UTC).isoformat(), state.st_size)
 
 
 def list_suffixes(uploads: Path | None) -> str:

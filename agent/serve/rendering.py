@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import parse_qsl, quote, urlencode
@@ -74,9 +74,10 @@ def choose_headers(problem: BaseException | None) -> dict[str, str]:
     return {"Retry-After": str(RETRY_SECONDS)} if isinstance(problem, BusyError) else {}
 
 
-def format_day(started: str) -> str:
-    """The local day of a stored moment (ISO 8601)."""
-    return f"{datetime.fromisoformat(started).astimezone():%d %B %Y}".lstrip("0")
+def format_day(moment: str | float) -> str:
+    """The local day of a moment (ISO 8601, or seconds since 1970)."""
+    exact = datetime.fromisoformat(moment) if isinstance(moment, str) else datetime.fromtimestamp(moment, UTC)
+    return f"{exact.astimezone():%d %B %Y}".lstrip("0")
 
 
 def shorten_source(source: str) -> str:
