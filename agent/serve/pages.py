@@ -132,7 +132,7 @@ class Pages:
 
     def show_steps(self, request: Request) -> Response:
         """The steps alone, for a page that asks for them again and again."""
-        return render_page("working.html", {"pending": self._find_pending(request), "queue": self.queue})
+        return render_page("working.html", {"pending": self._find_pending(request), "pages": self})
 
     def show_progress(self, _request: Request) -> Response:
         """What is made meanwhile, for a page that asks for it again and again."""
@@ -237,18 +237,15 @@ class Pages:
             "turns": turns[: pending.draft.replaces - 1] if pending and pending.draft.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": assistant,
-            "destination": self.destination,
+            "pages": self,
             "scope": turns[-1].scope if turns else assistant.initial_scope,
             "folders": folders[:MAX_FOLDERS],
-            "incognito": self.incognito,
-            "is_own": self.is_own,
             "suffixes": list_suffixes(self.uploads),
             "user": request.state.user,
             "statements": statements,
             "offers": find_self_disclosures(said[0], statements) if said and pending is None and not unkept else (),
             "draft": draft,
             "pending": pending,
-            "queue": self.queue,
             "can_change": pending is None and not unkept,
             "problem": (NOT_KEPT if unkept else "") + (explain_error(problem) if problem else ""),
             "about_failed": request.url.path.startswith("/statements"),
