@@ -80,11 +80,6 @@ def format_day(moment: str | float) -> str:
     return f"{exact.astimezone():%d %B %Y}".lstrip("0")
 
 
-def shorten_source(source: str) -> str:
-    """The name of a folder or index, without the folders that it is in."""
-    return ", ".join(Path(path).name for path in source.split(", "))
-
-
 def is_web_address(url: str) -> bool:
     """Whether an address of a passage may be linked: `javascript:` and the like may not."""
     return url.startswith(("http://", "https://"))
@@ -125,4 +120,4 @@ TEMPLATES.globals.update(
     GONE=GONE,
     format_count=format_count,
 )
-TEMPLATES.filters.update(format_day=format_day, shorten_source=shorten_source, list_with_limit=list_with_limit)
+TEMPLATES.filters.update(format_day=format_day, list_with_limit=list_with_limit)
