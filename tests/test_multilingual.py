@@ -91,7 +91,8 @@ def test_who_asks_in_another_language_is_told_once_how(minilm: Embedder, tmp_pat
     session = Session(open_assistant(open_collection("documents", index, minilm), "none"), Store(None))
     terminal = Terminal(session, Console(file=said, soft_wrap=True))
     for line in ("Who owns the fence?", "Wem gehört der Zaun auf der Ostseite?", "Und wem gehört die Hecke?"):
-        assert terminal.handle(line)
+        terminal.handle(line)
+    assert terminal.exit_code == 0
     assert said.getvalue().count("convagent model pull multilingual") == 1
 
 

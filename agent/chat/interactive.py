@@ -57,8 +57,8 @@ class Terminal:
     exit_code: int = 0  # that of the worst error so far
     is_sure: Callable[[str], bool] = lambda _question: True  # asks a person, where there is one
 
-    def handle(self, line: str) -> bool:
-        """Handle a line: a command or a question. Whether it went well; an error is shown, and the chat goes on."""
+    def handle(self, line: str) -> None:
+        """Handle a line: a command or a question. An error is shown, and the chat goes on."""
         while self.news:
             self._say(f"({self.news.popleft()})", "dim")
         try:
@@ -69,11 +69,9 @@ class Terminal:
                 raise UsageError(f"there is no command {name}", remedy="/help lists them.")
             elif line.strip():
                 self.ask(line)
-            return True
         except ConvagentError as error:
             self._say(str(error), "red")
             self.exit_code = max(self.exit_code, error.exit_code)
-            return False
 
     def ask(self, utterance: str) -> None:
         """Answer, and show it. Raises what `Session.ask` raises."""
