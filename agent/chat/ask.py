@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from rich.console import Console
 
 from agent.chat.citations import cited_sources, describe_source
@@ -12,6 +11,7 @@ from agent.chat.opening import open_assistant_over
 from agent.chat.session import Session
 from agent.chat.source import Asked
 from agent.chat.store import Store
+from agent.terminal.output import print_json
 from agent.turn.extractive_answer import says_not_found
 from schemas.records import TurnResult
 
@@ -26,16 +26,16 @@ def answer_questions(questions: Sequence[str], asked: Asked, *, as_json: bool) -
         terminal = Terminal(session, Console(highlight=False, soft_wrap=True))
         for question in questions:
             if as_json:
-                terminal.console.out(to_json(question, session.ask(question)), highlight=False)
+                print_json(describe_answer(question, session.ask(question)))
             else:
                 terminal.ask(question)
 
 
-def to_json(question: str, answered: TurnResult) -> str:
-    """A turn on one line: the answer, its sentences with the numbers of their sources, and the sources."""
+def describe_answer(question: str, answered: TurnResult) -> dict[str, Any]:
+    """A turn as scripts are given it: the answer, its sentences with the numbers of their sources, and the sources."""
     response, sources = answered.response, cited_sources(answered)
     numbers = {source.passage.id: source.number for source in sources}
-    shown: dict[str, Any] = {
+    return {
         "question": question,
         "searched_for": answered.query.standalone,
         "answered": bool(response.used) and not says_not_found(response),
@@ -46,4 +46,3 @@ def to_json(question: str, answered: TurnResult) -> str:
         ],
         "sources": [describe_source(source) for source in sources],
     }
-    return msgspec.json.encode(shown).decode()
