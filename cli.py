@@ -637,33 +637,37 @@ def spans(
     log.info("%s: %d topics", output, write_spans(topics, output, overwrite=overwrite))
 
 
-@command(app, "rank", rich_help_panel=TRACKS_PANEL)
-class Rank:
+@app.command(rich_help_panel=TRACKS_PANEL)
+def rank(
+    topics: Path = RCD_TOPICS,
+    output: Path = Option(..., "--output", "-o", help="The TREC run."),
+    index: Path = Option(Path("index"), "--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX"),
+    k: int = Option(1000, "-k", min=1, max=1000, help="Passages a topic."),
+    spans: Path | None = Option(None, help="Spans to look for: num<TAB>span. Default: found."),
+    embedder: str | None = EMBEDDER,
+    overwrite: bool = OVERWRITE,
+) -> None:
     """Rank passages about what each dialogue leaves unexplained (RCD-2020).
 
     [bold]convagent rank topics.xml --index index -o run.trec[/]
     [bold]convagent rank topics.xml --index index --spans spans.tsv -o run.trec[/]
     """
+    from agent.tasks.rcd import rank_file
+    from agent.turn.retrieval import open_retriever_in
 
-    topics: Path = RCD_TOPICS
-    output: Path = Option(..., "--output", "-o", help="The TREC run.")
-    index: Path = Option(Path("index"), "--index", "-i", metavar="DIR", envvar="CONVAGENT_INDEX")
-    k: int = Option(1000, "-k", min=1, max=1000, help="Passages a topic.")
-    spans: Path | None = Option(None, help="Spans to look for: num<TAB>span. Default: found.")
-    embedder: str | None = EMBEDDER
-    overwrite: bool = OVERWRITE
-
-    def __call__(self) -> None:
-        from agent.tasks.rcd import rank_file
-        from agent.turn.retrieval import open_retriever_in
-
-        retriever = open_retriever_in(self.index, self.embedder)
-        topics = rank_file(self.topics, self.spans, retriever, self.output, self.k, overwrite=self.overwrite)
-        log.info("%s: %d topics", self.output, topics)
+    retriever = open_retriever_in(index, embedder)
+    log.info("%s: %d topics", output, rank_file(topics, spans, retriever, output, k, overwrite=overwrite))
 
 
-@command(app, "touche", rich_help_panel=TRACKS_PANEL)
-class Touche:
+@app.command(rich_help_panel=TRACKS_PANEL)
+def touche(
+    directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me."),
+    output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written."),
+    k: int = Option(1000, "-k", min=1, max=1000, help="Arguments a topic."),
+    run_name: str = RUN_NAME,
+    on_error: OnError = Option("stop", help="What to do with a bad argument."),
+    overwrite: bool = OVERWRITE,
+) -> None:
     """Touché, task 1 (2020, 2021): rank the arguments of args.me for controversial questions. The index is made anew.
 
     Query likelihood with Dirichlet smoothing (mu 2000), the organisers' baseline.
@@ -671,21 +675,11 @@ class Touche:
     [bold]convagent touche --input INPUT -o OUTPUT[/] writes OUTPUT/run.txt, in TREC's six columns.
     [bold]convagent touche --input INPUT -o OUTPUT --on-error skip[/] leaves bad arguments out.
     """
+    from agent.tasks.touche import ToucheTask, write_run
 
-    directory: Path = Option(..., "--input", metavar="DIR", help="topics.xml and the .json files of args.me.")
-    output: Path = Option(..., "--output", "-o", metavar="DIR", help="Where run.txt is written.")
-    k: int = Option(1000, "-k", min=1, max=1000, help="Arguments a topic.")
-    run_name: str = RUN_NAME
-    on_error: OnError = Option("stop", help="What to do with a bad argument.")
-    overwrite: bool = OVERWRITE
-
-    def __call__(self) -> None:
-        from agent.tasks.touche import ToucheTask, write_run
-
-        task = ToucheTask(self.directory, self.k, self.run_name, skip_problems=self.on_error == "skip")
-        reports.show_touche_run(
-            write_run(task, self.output, progress.byte_progress, overwrite=self.overwrite), task, self.output
-        )
+    task = ToucheTask(directory, k, run_name, skip_problems=on_error == "skip")
+    report = write_run(task, output, progress.byte_progress, overwrite=overwrite)
+    reports.show_touche_run(report, task, output)
 
 
 @app.command(rich_help_panel=MACHINE_PANEL)
