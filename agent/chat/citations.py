@@ -86,7 +86,6 @@ def shown_sources(answered: TurnResult) -> tuple[Source, ...]:
 
 
 def _group_by_passage(sentences: Iterable[Sentence]) -> dict[str, list[str]]:
-    """The texts of the sentences that cite each passage."""
     citing: dict[str, list[str]] = {}
     for sentence in sentences:
         for id in sentence.passage_ids:
@@ -95,7 +94,6 @@ def _group_by_passage(sentences: Iterable[Sentence]) -> dict[str, list[str]]:
 
 
 def _find_marks(passage: Passage, sentences: Iterable[str]) -> tuple[Mark, ...]:
-    """The marks of a passage that these sentences are at."""
     if not passage.marks:
         return ()
     text = passage.text
@@ -115,7 +113,6 @@ def _find_spans(text: str, sentences: Iterable[str]) -> list[CharacterSpan]:
 
 
 def _cut_at_marks(text: str, sentences: Iterable[str]) -> Iterator[TextPiece]:
-    """Cut a text into pieces, with those that these sentences are from marked."""
     place = 0
     for start, end in _find_spans(text, sentences):
         if start > place:

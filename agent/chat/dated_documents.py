@@ -158,7 +158,6 @@ def order_by_date(items: Iterable[DatedItem]) -> list[DatedItem]:
 
 
 def keep_to_items(items: Iterable[DatedItem], collection: Collection) -> Collection:
-    """The collection with these documents and messages alone."""
     rows = np.zeros(len(collection.index), bool)
     rows[[number for item in items for number in item.numbers]] = True
     return replace(collection, rows=rows)

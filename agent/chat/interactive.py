@@ -244,7 +244,6 @@ class Terminal:
         self._say(f"A new conversation.{kept}", "dim")
 
     def do_forget(self, argument: str) -> None:
-        """Delete this conversation, if the person is sure."""
         chat, turns = self.session.chat, len(self.session.turns)
         if argument:
             raise UsageError("/forget deletes this conversation", remedy=f"`convagent chats --forget {argument}`")

@@ -50,8 +50,6 @@ log = logging.getLogger("convagent")
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest(Asked):
-    """What is served, where, and to whom."""
-
     host: str = "127.0.0.1"
     port: int = 8080  # 0 takes a free one
     needs_token: bool = True
@@ -134,7 +132,6 @@ def open_access(request: ServerRequest) -> tuple[Access, str]:
 
 
 def make_app(pages: Pages, models: ModelPages | None, guard: RequestGuard) -> ASGIApp:
-    """The pages, `/v1` and their static files, behind the request guard."""
     assistant, queue = pages.assistant, pages.queue
     routes: list[BaseRoute] = [
         *pages.routes(),

@@ -107,7 +107,6 @@ class Access:
 
 
 def find_user_file(path: Path | None) -> Path:
-    """The file that is named, or else that of the data directory."""
     return path or find_data_directory() / "users.json"
 
 

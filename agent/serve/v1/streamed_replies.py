@@ -244,7 +244,6 @@ class Conversations:
     async def _answer(
         self, asked_as: type[CompletionRequest | ResponseRequest], replied_as: type[AnyReply], request: Request
     ) -> Response:
-        """An answer, whole or as server-sent events."""
         queue = self.queue
         asked, ignored = decode_request(await request.body(), asked_as, MODEL)
         messages, instructions = join_messages(asked.messages, asked.said_in)
