@@ -23,7 +23,7 @@ from agent.chat.session import Assistant
 from agent.chat.store import Store
 from agent.serve.rendering import UNCACHED, read_number, render_page
 from indexes.documents.collection import CHANGED, Collection, WholeDocuments
-from indexes.documents.reading import EXPECTED_SUFFIXES, READER_BY_SUFFIX, has_reader
+from indexes.documents.reading import EXPECTED_SUFFIXES, has_reader
 from indexes.storage.atomic_files import scratch_directory, sync_to_disk
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 from schemas.records import Problem
@@ -67,7 +67,7 @@ class DocumentPages:
             "total": len(names),
             "files": [(name, find_status(name, collection)) for name in found[:FILES_SHOWN]],
             "more": len(found[FILES_SHOWN:]),
-            "suffixes": list_suffixes(self.uploads),
+            "pages": self,
         }
         return render_page("documents.html", values)
 
@@ -141,11 +141,6 @@ class DocumentPages:
                 except ConvagentError as error:
                     problems.append(Problem(file.filename, error.what))
         return render_page("upload.html", {"added": added, "problems": problems}, 200 if added else 400)
-
-
-def list_suffixes(uploads: Path | None) -> str:
-    """The kinds of files that a form takes; "" where none may be added."""
-    return ",".join(READER_BY_SUFFIX) if uploads else ""
 
 
 def describe_place(place: str) -> str:

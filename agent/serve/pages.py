@@ -6,7 +6,8 @@ scripts run. Questions, passages and statements are data: the templates escape t
 
 import logging
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
@@ -22,7 +23,6 @@ from agent.chat.session import Assistant, Session, check_utterance
 from agent.chat.small_talk import suggest_follow_ups, suggest_questions
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError
-from agent.serve.documents import list_suffixes
 from agent.serve.rendering import (
     UNCACHED,
     choose_headers,
@@ -44,24 +44,14 @@ log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """What stands in the bar where one asks."""
-
-    question: str = ""
-    replaces: int = 0  # the number of the turn whose place the answer takes; 0 for none
-
-
-@dataclass(frozen=True, slots=True)
 class PendingQuestion:
     """A question asked in a page: the next of a conversation, or (None) the first of a new one."""
 
     id: str
-    draft: Draft
+    question: str
+    replaces: int  # the number of the turn whose place the answer takes; 0 for none
     chat: int | None
     job: QueuedQuestion[Session]  # its result is the conversation with the answer
-
-
-EMPTY = Draft()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +87,26 @@ class Pages:
     async def ask(self, request: Request) -> Response:
         form = await read_form(request)
         chat, scope, user = read_number(form.get("chat", "")), form.get("scope"), request.state.user
-        draft = Draft(form.get("question", ""), read_number(form.get("replaces", "")) or 0)
+        question, replaces = form.get("question", ""), read_number(form.get("replaces", "")) or 0
         try:
-            draft = replace(draft, question=check_utterance(draft.question))
-            store = self.store.for_user(user)
-            job = self.queue.submit(lambda observer: self._answer(store, chat, draft, scope, observer), user)
+            question = check_utterance(question)
+            answer = partial(self._answer, self.store.for_user(user), chat, question, replaces, scope)
+            job = self.queue.submit(answer, user)
         except ConvagentError as error:
-            return self._render_chat(request, chat, draft=draft, problem=error)
-        pending = PendingQuestion(secrets.token_urlsafe(8), draft, chat, job)
+            return self._render_chat(request, chat, question=question, replaces=replaces, problem=error)
+        pending = PendingQuestion(secrets.token_urlsafe(8), question, replaces, chat, job)
         self.pending[pending.id] = pending
         for old in [other.id for other in self.pending.values() if other.job.user == user][:-MAX_PENDING]:
             del self.pending[old]
         return RedirectResponse(f"/asked/{pending.id}", 303)
 
-    def _answer(self, store: Store, chat: int | None, draft: Draft, scope: str | None, observer: Observer) -> Session:
-        """Answer a question; the conversation with the answer. A turn that it replaces stays until it is answered."""
-        session = Session.resume(self.assistant, store, chat, draft.replaces)
+    def _answer(
+        self, store: Store, chat: int | None, question: str, replaces: int, scope: str | None, observer: Observer
+    ) -> Session:
+        """The conversation with the answer. A turn that it replaces stays until it is answered."""
+        session = Session.resume(self.assistant, store, chat, replaces)
         session.scope = scope
-        session.ask(draft.question, observer)
+        session.ask(question, observer)
         return session
 
     def show_pending(self, request: Request) -> Response:
@@ -124,7 +116,8 @@ class Pages:
             return self._render_chat(request, pending.chat, pending=pending)
         stopped = AnswerCancelledError("the answer was stopped")
         if problem := stopped if pending.job.future.cancelled() else pending.job.future.exception():
-            return self._render_chat(request, pending.chat, draft=pending.draft, problem=problem)
+            asked, replaces = pending.question, pending.replaces
+            return self._render_chat(request, pending.chat, question=asked, replaces=replaces, problem=problem)
         session = pending.job.future.result()
         if session.problem:  # it is in no conversation that could be read again
             return self._render_chat(request, session.chat, problem=session.problem, unkept=session.turns)
@@ -213,7 +206,8 @@ class Pages:
         chat: int | None = None,
         *,
         pending: PendingQuestion | None = None,
-        draft: Draft = EMPTY,
+        question: str = "",
+        replaces: int = 0,
         problem: BaseException | None = None,
         unkept: tuple[ChatTurn, ...] = (),
     ) -> Response:
@@ -222,7 +216,7 @@ class Pages:
         turns = unkept or (store.read_turns(chat) if chat is not None else ())
         edited = read_number(request.query_params.get("edit", "")) or 0
         if 0 < edited <= len(turns):
-            draft = Draft(turns[edited - 1].utterance, edited)
+            question, replaces = turns[edited - 1].utterance, edited
         said = [turn.utterance for turn in turns if turn.kind == "question"][-1:]
         collection = assistant.collection
         folders = list_folders(collection.list_documents()) if collection.is_folder else []
@@ -234,17 +228,17 @@ class Pages:
             "starters": () if turns or pending else suggest_questions(collection),
             "follow_ups": suggest_follow_ups(turns[-1], collection) if turns and not pending and not unkept else (),
             "chat": chat,
-            "turns": turns[: pending.draft.replaces - 1] if pending and pending.draft.replaces else turns,
+            "turns": turns[: pending.replaces - 1] if pending and pending.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": assistant,
             "pages": self,
             "scope": turns[-1].scope if turns else assistant.initial_scope,
             "folders": folders[:MAX_FOLDERS],
-            "suffixes": list_suffixes(self.uploads),
             "user": request.state.user,
             "statements": statements,
             "offers": find_self_disclosures(said[0], statements) if said and pending is None and not unkept else (),
-            "draft": draft,
+            "question": question,
+            "replaces": replaces,
             "pending": pending,
             "can_change": pending is None and not unkept,
             "problem": (NOT_KEPT if unkept else "") + (explain_error(problem) if problem else ""),

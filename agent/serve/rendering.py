@@ -17,6 +17,7 @@ from agent.chat.citations import shown_sources
 from agent.chat.export import mark_sentences
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from indexes.documents.collection import GONE
+from indexes.documents.reading import READER_BY_SUFFIX
 from indexes.text.control_characters import strip_directions
 from indexes.text.units import read_text_blocks
 from schemas.errors import ConvagentError, MissingError, UsageError, format_count, list_with_limit
@@ -118,6 +119,7 @@ TEMPLATES.globals.update(
     link_document=link_document,
     read_row=read_row,
     GONE=GONE,
+    READER_BY_SUFFIX=READER_BY_SUFFIX,
     format_count=format_count,
 )
 TEMPLATES.filters.update(format_day=format_day, list_with_limit=list_with_limit)
