@@ -22,7 +22,7 @@ from agent.chat.export import mark_in_markdown
 from agent.chat.session import Session, open_assistant, open_collection
 from agent.chat.store import ChatTurn, Store
 from agent.mcp.tools import to_ask_result
-from agent.serve.v1.streamed_replies import list_citations
+from agent.serve.v1.endpoints import list_citations
 from benchmarks.office_files import make_docx
 from indexes.documents.chunking import MAX_WORDS, escape_name
 from indexes.documents.document_index import DocumentIndex, open_documents

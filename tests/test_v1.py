@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from agent.serve.v1.embeddings import MAX_TEXTS
+from agent.serve.v1.endpoints import MAX_TEXTS
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.cache import Cache

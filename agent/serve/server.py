@@ -32,9 +32,8 @@ from agent.serve.rendering import HERE
 from agent.serve.request_guard import RequestGuard
 from agent.serve.request_queue import RequestQueue
 from agent.serve.users import Access, find_own_token, hash_token, make_token
-from agent.serve.v1.embeddings import Embeddings
+from agent.serve.v1.endpoints import Endpoints
 from agent.serve.v1.requests import RequestError, respond_to_error
-from agent.serve.v1.streamed_replies import Conversations
 from agent.terminal.reports import report_server_start
 from indexes.storage.directories import find_data_directory
 from indexes.text.languages import find_question_language
@@ -136,8 +135,7 @@ def make_app(pages: Pages, models: ModelPages | None, guard: RequestGuard) -> AS
     routes: list[BaseRoute] = [
         *pages.routes(),
         *DocumentPages(assistant, pages.store, pages.uploads).routes(),
-        *Conversations(assistant, pages.store, queue).routes(),
-        *Embeddings(assistant.current.embedder, queue).routes(),
+        *Endpoints(assistant, pages.store, queue).routes(),
         *(models.routes() if models else ()),
         *guard.routes(),
         Route("/health", show_health),

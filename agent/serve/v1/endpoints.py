@@ -1,19 +1,21 @@
-"""`/v1/chat/completions` and `/v1/responses`: the agent for clients that speak either of OpenAI's protocols.
+"""The agent for clients that speak OpenAI's protocols, as `/v1/chat/completions` and `/v1/responses`, and its vectors.
 
 The earlier messages of a request are the conversation; what comes back is the agent's answer in Markdown, with the
 numbers of its sources in the text, and the sources themselves in `citations`, a field of our own. What passages hold of
-Markdown is escaped. Nothing is stored.
+Markdown is escaped. `/v1/embeddings` has the vectors of the server's embedding model. Nothing is stored.
 """
 
 import asyncio
+import base64
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+import numpy as np
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
@@ -25,6 +27,7 @@ from agent.chat.export import mark_in_markdown
 from agent.chat.observer import Observer
 from agent.chat.session import Assistant, Session
 from agent.chat.store import Store
+from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.requests import (
     MODEL,
@@ -40,13 +43,16 @@ from agent.serve.v1.requests import (
     to_turns,
     wait_for_result,
 )
+from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
 from indexes.text.response_length import response_length
 from schemas.records import Message, TurnResult
 from schemas.records import Response as Answer
 
 KEEPALIVE_SECONDS = 10  # after which a waiting client is sent a comment, so that it does not give up
+MAX_TEXTS = 256  # of one request for vectors
 Job = QueuedQuestion[TurnResult]
 TokenLimit = Annotated[int, msgspec.Meta(ge=1)]
+Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class CompletionRequest(ModelRequest):
@@ -71,6 +77,13 @@ class ResponseRequest(ModelRequest):
     messages: str | list[RequestMessage] = msgspec.field(name=said_in)
     stream: bool | None = False
     limit: TokenLimit | None = msgspec.field(name="max_output_tokens", default=None)
+
+
+class EmbeddingRequest(ModelRequest):
+    """A request of vectors. Other fields that it may have (`user`) have no effect, and the reply says so."""
+
+    input: Text | Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MAX_TEXTS)]
+    encoding_format: Literal["float", "base64"] | None = "float"
 
 
 @dataclass(slots=True)
@@ -226,8 +239,8 @@ AnyReply = CompletionReply | ResponseReply
 
 
 @dataclass(frozen=True, slots=True)
-class Conversations:
-    """Both endpoints, which differ in how a request is read and a reply is written."""
+class Endpoints:
+    """Those of conversations differ in how a request is read and a reply is written. All wait in the same queue."""
 
     assistant: Assistant
     store: Store
@@ -239,7 +252,32 @@ class Conversations:
         return [
             Route("/v1/chat/completions", answer_in_chat, methods=["POST"]),
             Route("/v1/responses", respond, methods=["POST"]),
+            Route("/v1/embeddings", self.embed, methods=["POST"]),
+            Route("/v1/models", self.list_models),
         ]
+
+    async def list_models(self, _request: Request) -> Response:
+        embedder = self.assistant.current.embedder
+        names = [MODEL, embedder.name] if embedder else [MODEL]
+        models = [{"id": name, "object": "model", "created": 0, "owned_by": "local"} for name in names]
+        return JSONResponse({"object": "list", "data": models})
+
+    async def embed(self, request: Request) -> Response:
+        """One vector of length 1 for each text, in their order."""
+        if (embedder := self.assistant.current.embedder) is None:
+            told = "this server has no embedding model (serve --embedder opens one)"
+            raise RequestError(404, told, "model", "model_not_found")
+        asked, ignored = decode_request(await request.body(), EmbeddingRequest, embedder.name)
+        texts = [asked.input] if isinstance(asked.input, str) else asked.input
+        job = self.queue.submit(lambda observer: embed_texts(texts, embedder, observer.token), request.state.user)
+        vectors, tokens = await wait_for_result(request, job)
+        rows = vectors.astype("<f4")
+        is_base64 = asked.encoding_format == "base64"
+        encoded = [base64.b64encode(row.tobytes()).decode() for row in rows] if is_base64 else rows.tolist()
+        data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(encoded)]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        reply = {"object": "list", "data": data, "model": embedder.name, "usage": usage}
+        return JSONResponse(reply, 200, name_ignored(ignored))
 
     async def _answer(
         self, asked_as: type[CompletionRequest | ResponseRequest], replied_as: type[AnyReply], request: Request
@@ -293,6 +331,23 @@ async def _stream_events(reply: AnyReply) -> AsyncIterator[ServerSentEvent]:
     finally:
         answer.cancel()  # nobody hears what it raises from now on
         job.cancel()
+
+
+def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationToken) -> tuple[Vectors, int]:
+    """Vectors, without a look into any cache, and how many tokens the texts have together.
+
+    Raises `RequestError` for a text of which the end would be cut off, and `AnswerCancelledError` between two texts.
+    """
+    counts = [embedder.count_tokens(text) for text in texts]
+    for place, count in enumerate(counts):
+        if count > embedder.max_tokens:
+            told = f"input[{place}] has {count} tokens, where {embedder.name} reads at most {embedder.max_tokens}"
+            raise RequestError(400, told, "input", "context_length_exceeded")
+    rows = []
+    for text in texts:
+        token.raise_if_cancelled()
+        rows.append(leave_cache_out(embedder).embed([text]))
+    return np.concatenate(rows), sum(counts)
 
 
 def cut_into_pieces(response: Answer) -> list[str]:
