@@ -143,7 +143,7 @@ class Ask(Source):
     as_json: bool = Option(False, "--json", help="A line of JSON for each answer.")
 
     def __call__(self) -> None:
-        from agent.chat.ask import answer_questions
+        from agent.chat.interactive import answer_questions
         from agent.chat.source import Asked
 
         answer_questions(self.questions, fill(Asked, self), as_json=self.as_json)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from agent.turn.extractive_answer import says_not_found
 from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
 from schemas.records import Mark, Passage, Sentence, TurnResult
@@ -63,6 +64,23 @@ def describe_source(source: Source) -> dict[str, Any]:
         "place": source.name,
         "url": source.passage.url,
         "quotes": list(source.quotes),
+    }
+
+
+def describe_answer(question: str, answered: TurnResult) -> dict[str, Any]:
+    """A turn as scripts are given it: the answer, its sentences with the numbers of their sources, and the sources."""
+    response, sources = answered.response, cited_sources(answered)
+    numbers = {source.passage.id: source.number for source in sources}
+    return {
+        "question": question,
+        "searched_for": answered.query.standalone,
+        "answered": bool(response.used) and not says_not_found(response),
+        "direct": response.direct,
+        "sentences": [
+            {"text": sentence.text, "sources": [numbers[id] for id in sentence.passage_ids]}
+            for sentence in response.sentences
+        ],
+        "sources": [describe_source(source) for source in sources],
     }
 
 

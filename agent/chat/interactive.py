@@ -1,4 +1,4 @@
-"""`convagent chat`: a person at a terminal, or lines through a pipe."""
+"""`convagent chat`: a person at a terminal, or lines through a pipe; and `convagent ask`, for scripts."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent.chat.citations import Source, shown_sources
+from agent.chat.citations import Source, describe_answer, shown_sources
 from agent.chat.export import export_conversation, mark_sentences
 from agent.chat.observer import Observer, describe_call
 from agent.chat.opening import open_assistant_over
@@ -20,7 +20,7 @@ from agent.chat.source import Asked
 from agent.chat.store import RATINGS, Store, open_store
 from agent.models.registry import describe_destination
 from agent.terminal.escaping import defuse_citations
-from agent.terminal.output import to_one_line, to_plain_text
+from agent.terminal.output import print_json, to_one_line, to_plain_text
 from agent.turn.interface_sentences import choose_sentences
 from indexes.text.languages import find_question_language
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError, format_count
@@ -363,6 +363,23 @@ def start_chat(asked: Asked, chat: int | None, *, continue_last: bool) -> int:
         session = Session.resume(assistant, store, chat)
         session.scope = assistant.initial_scope if asked.only else None
         return run_chat(session)
+
+
+def answer_questions(questions: Sequence[str], asked: Asked, *, as_json: bool) -> None:
+    """Ask one after the other, and print each answer with its sources, or as a line of JSON. Nothing is kept.
+
+    Raises what opening the documents and the models raises, and what `Session.ask` raises.
+    """
+    from rich.console import Console
+
+    with open_assistant_over(asked, words_first=False) as assistant:
+        session = Session(assistant, Store(None))
+        terminal = Terminal(session, Console(highlight=False, soft_wrap=True))
+        for question in questions:
+            if as_json:
+                print_json(describe_answer(question, session.ask(question)))
+            else:
+                terminal.ask(question)
 
 
 def _find_last_chat(store: Store) -> int:
