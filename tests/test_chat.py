@@ -13,9 +13,8 @@ import pytest
 from rich.console import Console
 
 from agent.chat.interactive import Terminal
-from agent.chat.observer import Observer
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Assistant, Session
+from agent.chat.session import Assistant, Observer, Session
 from agent.chat.store import Store
 from agent.models.cancellation import AnswerCancelledError, CancellationToken
 from indexes.passage_index import PassageIndex

@@ -12,8 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from agent.chat.observer import Observer
-from agent.chat.session import Assistant, Session, open_assistant, open_collection
+from agent.chat.session import Assistant, Observer, Session, open_assistant, open_collection
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from indexes.documents.document_index import open_documents

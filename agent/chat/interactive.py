@@ -12,10 +12,9 @@ from typing import Any
 
 from agent.chat.citations import Source, describe_answer, shown_sources
 from agent.chat.export import export_conversation, mark_sentences
-from agent.chat.observer import Observer, describe_call
 from agent.chat.opening import open_assistant_over
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Session
+from agent.chat.session import Observer, Session, describe_call
 from agent.chat.source import Asked
 from agent.chat.store import RATINGS, Store, open_store
 from agent.models.registry import describe_destination

@@ -12,9 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from agent.chat.observer import report_call
 from agent.chat.scope import require_scope
-from agent.chat.session import Assistant, open_collection
+from agent.chat.session import Assistant, open_collection, report_call
 from agent.chat.source import Asked
 from agent.models.cancellation import find_token
 from agent.models.hub import PREFIX

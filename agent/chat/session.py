@@ -1,26 +1,32 @@
-"""One conversation with one person: each utterance is answered by the flow, and the turn is kept."""
+"""One conversation with one person: each utterance is answered by the flow, and the turn is kept.
+
+Who waits for an answer is told of each step, shown what is written as far as it was checked, and may cancel it.
+"""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 from agent.chat.dated_documents import answer_by_date
-from agent.chat.observer import NOBODY, Observer, attend_to, report_call
 from agent.chat.scope import EVERYWHERE, keep_to_scope
 from agent.chat.small_talk import reply_to_small_talk
 from agent.chat.store import ChatTurn, Store
 from agent.flow import Tools, answer_turn_or_fall_back
-from agent.models.protocol import LanguageModel
+from agent.models.cancellation import CancellationToken, heed_token
+from agent.models.protocol import LanguageModel, Listener, ignore_call
 from agent.models.registry import open_model
 from agent.turn.extractive_answer import says_not_found
 from agent.turn.quotes import find_quotes
 from agent.turn.retrieval import Searcher
+from agent.turn.writing.checked_answer import ResponseListener
 from indexes.documents.collection import Collection
 from indexes.documents.watching import CurrentCollection
 from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ConvagentError, MissingError, UsageError
-from schemas.records import Message, Plan, Statement, Turn, TurnResult
+from schemas.records import Call, Message, Plan, Response, Statement, Turn, TurnResult
 from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
@@ -52,6 +58,59 @@ BRIEF = Tuning(
 PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
 READ_PASSAGES = 10  # where there is a reader; words alone are misled by more than a few
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
+
+
+STEP_MESSAGES = {
+    "hyde": "thought of words to search for",
+    "context": "looked for what the question refers to",
+    "rewrite": "made the question stand alone",
+    "call": "called the search",
+    "statements": "weighed what is known about you",
+    "write": "wrote the answer",
+}
+
+
+def describe_call(call: Call) -> str:
+    if call.verb == "search":
+        return f"searched for “{call.prompt}”, {call.reply}"
+    return STEP_MESSAGES.get(call.step, call.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Whoever waits. Once `token` is cancelled, the next step or sentence raises `AnswerCancelledError`."""
+
+    on_call: Listener = ignore_call
+    on_response: ResponseListener = lambda _response: None  # is handed the answer so far, with each further sentence
+    token: CancellationToken = field(default_factory=CancellationToken)
+
+    def report(self, call: Call) -> None:
+        self.on_call(call)
+        self.token.raise_if_cancelled()
+
+    def show(self, response: Response) -> None:
+        self.token.raise_if_cancelled()
+        self.on_response(response)
+
+
+NOBODY = Observer()
+_waiting = ContextVar("who waits for the answer in hand", default=NOBODY)
+
+
+def report_call(call: Call) -> None:
+    """Tell whoever waits for the answer that this thread makes of a call of model or search."""
+    _waiting.get().report(call)
+
+
+@contextmanager
+def attend_to(observer: Observer) -> Iterator[None]:
+    """Until the block ends, this thread makes an answer for this observer, and heeds its token."""
+    before = _waiting.set(observer)
+    try:
+        with heed_token(observer.token):
+            yield
+    finally:
+        _waiting.reset(before)
 
 
 @dataclass(slots=True)

@@ -211,8 +211,7 @@ class DocumentServer(MCPServer[Any]):
         """
 
         def answer(progress: CallProgress) -> AskResult:
-            from agent.chat.observer import Observer, describe_call
-            from agent.chat.session import Session
+            from agent.chat.session import Observer, Session, describe_call
 
             turns = self._turns.get(conversation_id, ())
             if conversation_id and not turns:

@@ -16,10 +16,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agent.chat.export import render_conversation
-from agent.chat.observer import Observer
 from agent.chat.scope import list_folders
 from agent.chat.self_disclosure import find_self_disclosures
-from agent.chat.session import Assistant, Session, check_utterance
+from agent.chat.session import Assistant, Observer, Session, check_utterance
 from agent.chat.small_talk import suggest_follow_ups, suggest_questions
 from agent.chat.store import ChatTurn, Store
 from agent.models.cancellation import AnswerCancelledError

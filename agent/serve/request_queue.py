@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 
-from agent.chat.observer import Observer, describe_call
+from agent.chat.session import Observer, describe_call
 from agent.models.cancellation import CancellationToken
 from schemas.errors import RunError
 from schemas.records import Call, Response

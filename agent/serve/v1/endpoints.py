@@ -24,8 +24,7 @@ from starlette.routing import Route
 
 from agent.chat.citations import cited_sources, describe_source
 from agent.chat.export import mark_in_markdown
-from agent.chat.observer import Observer
-from agent.chat.session import Assistant, Session
+from agent.chat.session import Assistant, Observer, Session
 from agent.chat.store import Store
 from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
