@@ -249,14 +249,13 @@ class Store:
         self._change("INSERT OR IGNORE INTO statements (text, user) VALUES (?, ?)", text, self._user)
         return next(statement for statement in self.list_statements() if statement.text == text)
 
-    def change_statement(self, id: str, text: str) -> Statement:
+    def change_statement(self, id: str, text: str) -> None:
         """Give a statement another text. Raises `UsageError` for an empty one, `MissingError` where it is not there."""
         text = _normalise_statement(text)
         update = "UPDATE OR REPLACE statements SET text = ? WHERE id = ? AND user = ?"
         if not self._change(update, text, id, self._user):
             raise MissingError(f"there is no statement {id}", remedy="`/about-me` lists them.")
         self._forget_deleted()
-        return Statement(id, text)
 
     def delete_statements(self, ids: Sequence[str]) -> None:
         """Delete statements, or none where one is not there: `MissingError` then names those that are not."""
