@@ -94,11 +94,8 @@ class Library:
         self._opened: OpenLibrary | None = None
         self._assistant: Assistant | None = None
 
-    def open_documents(self, progress: CallProgress) -> "CurrentCollection":
+    def open_documents(self, progress: CallProgress) -> "OpenLibrary":
         """The passages, up to date. Raises what opening an index or a folder raises."""
-        return self._open(progress).current
-
-    def _open(self, progress: CallProgress) -> "OpenLibrary":
         from agent.chat.opening import open_caching_embedder, open_library
 
         def find_embedder() -> "Embedder | None":
@@ -118,7 +115,7 @@ class Library:
     def wait_for_documents(self, progress: CallProgress, *, vectors: bool = False) -> "CurrentCollection":
         """The passages of all documents, and all `vectors` that there will be: the first call does not wait for them
         where they are many."""
-        opened = self._open(progress)
+        opened = self.open_documents(progress)
         current = opened.current
         progress.wait_until(current.all_read.wait, lambda: current.progress or READING)
         if vectors and (maker := opened.maker):
@@ -141,7 +138,7 @@ class Library:
         """What answers. Raises what opening the model raises."""
         from agent.chat.session import open_assistant
 
-        current = self.open_documents(progress)
+        current = self.open_documents(progress).current
         with progress.take_turn(self._answering, LOADING):
             if self._assistant is None:
                 self._assistant = open_assistant(current, self.asked.model)

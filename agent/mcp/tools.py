@@ -157,8 +157,9 @@ class DocumentServer(MCPServer[Any]):
             from agent.chat.session import check_utterance
 
             library = self._library
-            waits = only or wait
-            current = library.wait_for_documents(progress, vectors=wait) if waits else library.open_documents(progress)
+            current = library.open_documents(progress).current
+            if only or wait:
+                library.wait_for_documents(progress, vectors=wait)
             asked = [(check_utterance(query), 1.0)]
             with current.use() as searchable:
                 scope = require_scope(only, searchable.collection)
@@ -249,7 +250,7 @@ class DocumentServer(MCPServer[Any]):
         def read(progress: CallProgress) -> str:
             from indexes.documents.collection import WholeDocuments
 
-            collection = self._library.open_documents(progress).collection
+            collection = self._library.open_documents(progress).current.collection
             documents = WholeDocuments(collection.index, collection.list_numbers())
             if path not in documents.names:
                 raise MissingError(f"there is no document {path!r}", remedy="resources/list names the documents.")
@@ -277,7 +278,7 @@ class DocumentServer(MCPServer[Any]):
         return DocumentsResult(total=len(documents), documents=listed)
 
     def _find_passage(self, id: str, progress: CallProgress) -> PassageText:
-        collection = self._library.open_documents(progress).collection
+        collection = self._library.open_documents(progress).current.collection
         passage = None if collection.is_empty else collection.index.find(id)
         if passage is None:
             remedy = "Ids are those that search_passages and ask gave; a document may have changed since."
