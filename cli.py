@@ -555,7 +555,7 @@ def show(
 
     [bold]convagent show topics.run.trace.jsonl --topic 9-1[/]
     """
-    from agent.chat.show import show_conversation
+    from agent.chat.export import show_conversation
 
     show_conversation(trace, topic)
 
