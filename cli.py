@@ -461,8 +461,16 @@ def eval_answers(
     reports.show_measures(scores, MEASURES, as_json=as_json)
 
 
-@command(eval_app, "nuggets")
-class EvalNuggets:
+@eval_app.command("nuggets")
+def eval_nuggets(
+    runs: list[Path] = Argument(help="Run files; two are compared."),
+    nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's."),
+    judge: str = Option(..., metavar="MODEL|FILE", help="As --model; minilm, a rough proxy; or a file with verdicts."),
+    topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked."),
+    output: Path | None = Option(None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl"),
+    as_json: bool = MEASURES_AS_JSON,
+    overwrite: bool = OVERWRITE,
+) -> None:
     """How many of the nuggets that a good answer holds a run's answers hold, scored as by the Nuggetizer.
 
     Killed and begun again, it goes on with the first answer that has no verdict yet.
@@ -471,22 +479,12 @@ class EvalNuggets:
     [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge minilm[/] is quick and rough, without a server.
     [bold]convagent eval nuggets run.json -n nuggets.jsonl --judge run.nuggets.jsonl[/] scores the verdicts of a file.
     """
+    from agent.evaluation.nuggets import MEASURES, judge_runs
 
-    runs: list[Path] = Argument(help="Run files; two are compared.")
-    nuggets: Path = Option(..., "--nuggets", "-n", help="Nuggets of the Nuggetizer's form, or of iKAT's.")
-    judge: str = Option(..., metavar="MODEL|FILE", help="As --model; minilm, a rough proxy; or a file with verdicts.")
-    topics: Path | None = Option(None, "--topics", "-t", help="Topics, for what was asked.")
-    output: Path | None = Option(None, "--output", "-o", help="For the verdicts. Default: RUN.nuggets.jsonl")
-    as_json: bool = MEASURES_AS_JSON
-    overwrite: bool = OVERWRITE
-
-    def __call__(self) -> None:
-        from agent.evaluation.nuggets import MEASURES, judge_runs
-
-        scores, output = fill(judge_runs, self, progress=progress.stage_progress)
-        reports.show_measures(scores, MEASURES, as_json=self.as_json)
-        if output:
-            log.info("the verdicts are in %s; --judge %s takes them from there", output, output)
+    scores, made = judge_runs(runs, nuggets, topics, judge, output, progress.stage_progress, overwrite=overwrite)
+    reports.show_measures(scores, MEASURES, as_json=as_json)
+    if made:
+        log.info("the verdicts are in %s; --judge %s takes them from there", made, made)
 
 
 @eval_app.command("qrecc")
