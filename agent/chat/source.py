@@ -32,7 +32,7 @@ class Asked:
         if self.docs and self.index:
             raise UsageError("--docs and --index exclude each other", remedy="Give one of them.")
         if self.docs:
-            docs = self.docs.expanduser()  # in a client's settings, no shell does
+            docs = resolve_replaced(self.docs.expanduser())  # in a client's settings, no shell does
             if not docs.exists():
                 remedy = "--docs takes a folder of documents."
                 raise MissingError("no such file or folder", where=str(docs), remedy=remedy)
