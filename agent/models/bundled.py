@@ -15,7 +15,7 @@ from typing import TypeVar
 from agent.models import learned
 from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.directories import find_cache_directory, find_data_directory
-from indexes.storage.files import hash_file
+from indexes.storage.files import explain_failed_writing, hash_file
 from schemas.errors import InvalidInputError, MissingError, RunError
 
 REWRITER, WRITER = "rewriter", "writer"
@@ -120,11 +120,8 @@ def keep_copy(target: Path, write: Callable[[Path], object], *, anew: bool) -> P
     """A file of the cache, made now if it is not there yet, or if `anew`. Raises `RunError` where it cannot be."""
     if anew or not target.exists():
         log.info("Preparing %s for this machine (once, into %s)", target.name, target.parent)
-        try:
+        with explain_failed_writing(target, "Make room, or set CONVAGENT_CACHE to a directory that can be written."):
             write_file_atomically(target, write)
-        except OSError as error:
-            remedy = "Make room, or set CONVAGENT_CACHE to a directory that can be written."
-            raise RunError(f"could not be written ({error.strerror})", where=str(target), remedy=remedy) from error
     return target
 
 
