@@ -14,10 +14,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
-from agent.models.embedding.llama_cpp import LlamaCppEncoder, open_encoder
+from agent.models.embedding.llama_cpp import SCALE, A, B, LlamaCppEncoder, open_encoder
 from agent.models.embedding.minilm import NAME, convert_to_gguf, find_weights
 from agent.models.embedding.reader import Cut, cut_english
-from agent.models.embedding.taught import SCALE, A, B
 from agent.models.learned import QUERY_ENCODER_BASE
 from training.loop import HAS_HALF, pad
 

@@ -1,7 +1,13 @@
-"""Any embedding GGUF, read by llama.cpp in this process: texts in, unit vectors out."""
+"""Any embedding GGUF, read by llama.cpp in this process: texts in, unit vectors out.
 
-from collections.abc import Sequence
+What an encoder was taught is a change of a base model's weights, merged with it once, in the cache: the package ships
+low-rank changes, or changes as 8-bit integers with a scale a row.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -10,6 +16,8 @@ import llama_cpp
 import numpy as np
 from llama_cpp._internals import LlamaModel
 
+from agent.models.bundled import open_from_cache
+from agent.models.learned import REMEDY, hash_learned
 from agent.models.local.weights import decode_rows, load_weights
 from indexes.ranking.vectors import EncodeTurn, Read, ReadTable, Vectors
 from schemas.errors import InvalidInputError
@@ -109,3 +117,47 @@ def open_encoder(path: Path, *, name: str, threads: int, by_token: bool = False)
         remedy = "Name a GGUF of an embedding model, such as all-MiniLM-L6-v2."
         raise InvalidInputError("is no embedding model", where=str(path), remedy=remedy)
     return LlamaCppEncoder(name, weights, context, llama_cpp.llama_batch_init(MAX_TOKENS, 0, 1))
+
+
+A, B = ".lora_a", ".lora_b"  # of a weight W, which becomes W + BA
+SCALE = ".scale"  # of a weight's changes as integers: one for each row
+Change = Callable[[Mapping[str, Vectors], str, Vectors], Vectors]  # of a weight of that name, by what was learned
+
+
+def open_taught(
+    convert: Callable[..., Path], base: tuple[str, str], threads: int, learned: Path, change: Change
+) -> tuple[LlamaCppEncoder, dict[str, Vectors]]:
+    """A taught model over base weights with that name and digest, and what was learned, by name, as 32-bit floats.
+
+    `convert` makes its GGUF: given a digest, a name and what changes each weight. Raises `MissingError` where the
+    package lacks what was learned, `InvalidInputError` where it is damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    base_name, base_digest = base
+    name, merged = f"{base_name}-{learned.stem}", sha256(f"{base_digest}{hash_learned(learned)}".encode()).hexdigest()
+    try:
+        changes = {name: tensor.astype(np.float32) for name, tensor in load_file(learned).items()}
+    except (OSError, SafetensorError) as error:
+        raise InvalidInputError(f"is damaged ({error})", where=str(learned), remedy=REMEDY) from error
+    encoder = open_from_cache(
+        partial(convert, merged, name=name, change=partial(change, changes)),
+        lambda path: open_encoder(path, name=name, threads=threads, by_token=True),
+    )
+    return encoder, changes
+
+
+def add_low_rank(changes: Mapping[str, Vectors], name: str, weight: Vectors) -> Vectors:
+    """A weight with its low-rank change; as it is where it has none."""
+    stem = name.removesuffix(".weight")
+    if f"{stem}{A}" not in changes:
+        return weight
+    return np.asarray(weight + changes[f"{stem}{B}"] @ changes[f"{stem}{A}"], dtype=np.float32)
+
+
+def add_scaled(changes: Mapping[str, Vectors], name: str, weight: Vectors) -> Vectors:
+    """A weight with its change as integers; as it is where it has none."""
+    if name not in changes:
+        return weight
+    return np.asarray(weight + changes[name] * changes[f"{name}{SCALE}"], dtype=np.float32)

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.models.embedding.llama_cpp import MAX_TOKENS, LlamaCppEncoder
+from agent.models.embedding.llama_cpp import MAX_TOKENS, LlamaCppEncoder, add_low_rank, open_taught
 from agent.models.embedding.minilm import BASE, convert_to_gguf
-from agent.models.embedding.taught import Numbers, add_low_rank, open_taught
 from agent.models.learned import QUERY_ENCODER
-from indexes.ranking.vectors import EncodeTurn, TurnEncoding
+from indexes.ranking.vectors import EncodeTurn, TurnEncoding, Vectors
 
 WORDS = "words"  # what tells of a token's state how likely its word belongs to the question: 384 weights, a constant
 
@@ -27,7 +26,7 @@ def open_query_encoder(weights: Path, threads: int) -> EncodeTurn:
     return partial(_encode_turn, encoder, learned[WORDS])
 
 
-def _encode_turn(encoder: LlamaCppEncoder, weights: Numbers, text: str) -> TurnEncoding:
+def _encode_turn(encoder: LlamaCppEncoder, weights: Vectors, text: str) -> TurnEncoding:
     """The vector of a turn as `compose_conversation` writes it, and the probability of each of its words.
 
     Read to `MAX_TOKENS`; words that stand behind are not told.

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from agent.models.embedding import minilm, multilingual
-from agent.models.embedding.llama_cpp import LlamaCppEncoder
-from agent.models.embedding.taught import Numbers, add_scaled, open_taught
+from agent.models.embedding.llama_cpp import LlamaCppEncoder, add_scaled, open_taught
 from agent.models.learned import MULTILINGUAL_READER, READER
 from indexes.ranking.vectors import Readout, Vectors
 
@@ -63,7 +62,7 @@ def split_pieces(text: str, cut: Cut) -> list[Piece]:
 
 
 def _read_passage(
-    encoder: LlamaCppEncoder, cut: Cut, ends: Numbers, question: str, passage: str
+    encoder: LlamaCppEncoder, cut: Cut, ends: Vectors, question: str, passage: str
 ) -> tuple[Readout, ...]:
     """What the reader makes of a passage, window by window; nothing of an empty one."""
     opening, *_, closing = encoder.tokenize("a")

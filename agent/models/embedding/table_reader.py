@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.models.embedding.llama_cpp import MAX_TOKENS, LlamaCppEncoder
+from agent.models.embedding.llama_cpp import MAX_TOKENS, LlamaCppEncoder, add_scaled, open_taught
 from agent.models.embedding.minilm import BASE, convert_to_gguf
-from agent.models.embedding.taught import Numbers, add_scaled, open_taught
 from agent.models.learned import TABLE_READER
-from indexes.ranking.vectors import ReadTable, TableReadout
+from indexes.ranking.vectors import ReadTable, TableReadout, Vectors
 
 WHOLE, COLUMNS, VALUES = "whole", "column", "value"  # what tells by the state of a token; the last column is a constant
 QUESTION_TOKENS, NAME_TOKENS, VALUE_TOKENS = 48, 10, 8  # that are read of each
@@ -63,7 +62,7 @@ def open_table_reader(weights: Path, threads: int) -> ReadTable:
 
 
 def _read_table(
-    encoder: LlamaCppEncoder, heads: Sequence[Numbers], question: str, blocks: Sequence[Sequence[str]]
+    encoder: LlamaCppEncoder, heads: Sequence[Vectors], question: str, blocks: Sequence[Sequence[str]]
 ) -> TableReadout:
     opening, *_, closing = encoder.tokenize("a")
     text = compose(question, blocks, partial(encoder.tokenize, with_ends=False), (opening, closing))
