@@ -22,10 +22,10 @@ from indexes.ranking.vectors import (
     VECTORS_FILE,
     Embedder,
     StoredVectors,
-    VectorCache,
     VectorInfo,
     check_vectors,
     hash_block,
+    keep_vectors,
     seal_info,
     split_rows,
 )
@@ -236,6 +236,4 @@ def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tic
 
 def cache_vectors(embedder: Embedder) -> Embedder:
     """The same model, the vectors of texts kept among the user's caches."""
-    if isinstance(embedder, VectorCache):
-        return embedder
-    return VectorCache(embedder, Cache(find_cache_directory() / "vectors.sqlite"))
+    return embedder if embedder.uncached else keep_vectors(embedder, Cache(find_cache_directory() / "vectors.sqlite"))

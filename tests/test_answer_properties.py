@@ -58,30 +58,24 @@ PASSAGES = st.lists(st.tuples(IDS, st.sampled_from(["", "Ferry", "Night train: P
 SIZE = 64
 
 
-class WordVectors:
-    """Vectors of the words alone, and a reader that finds answers anywhere: what must hold holds whatever they say."""
-
-    name, digest, size, max_tokens, encode_turn, spread, knows_languages = "words", "words", SIZE, 99, None, 1.0, False
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        rows = np.full((len(texts), SIZE), 1e-3, dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in re.findall(r"\w+", text.lower()):
-                row[zlib.crc32(word.encode()) % SIZE] += 1.0
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows
-
-    def read(self, question: str, passage: str, _both_english: bool) -> Sequence[Readout]:
-        pieces = tuple(found.span() for found in re.finditer(r"\w+|\S", passage))
-        chance = np.random.default_rng(zlib.crc32(f"{question}{passage}".encode()))
-        starts, ends = chance.normal(0, 4, (2, len(pieces))).astype(np.float32)
-        return (Readout(pieces, starts, ends, 0.0),)
+def embed_words(texts: Sequence[str]) -> Vectors:
+    rows = np.full((len(texts), SIZE), 1e-3, dtype=np.float32)
+    for row, text in zip(rows, texts, strict=True):
+        for word in re.findall(r"\w+", text.lower()):
+            row[zlib.crc32(word.encode()) % SIZE] += 1.0
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
 
 
-WORDS = WordVectors()
+def read_anywhere(question: str, passage: str, _both_english: bool) -> Sequence[Readout]:
+    pieces = tuple(found.span() for found in re.finditer(r"\w+|\S", passage))
+    chance = np.random.default_rng(zlib.crc32(f"{question}{passage}".encode()))
+    starts, ends = chance.normal(0, 4, (2, len(pieces))).astype(np.float32)
+    return (Readout(pieces, starts, ends, 0.0),)
+
+
+# Vectors of the words alone, and a reader that finds answers anywhere: what must hold holds whatever they say.
+WORDS = Embedder("words", "words", SIZE, 99, embed_words, lambda text: len(text.split()), read=read_anywhere)
 
 
 @examples(200)

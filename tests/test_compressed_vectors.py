@@ -62,7 +62,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "passages.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     corpus = find_corpus([place / "passages.jsonl"])
     build_index(corpus, place / "index")
-    embed_index(place / "index", WordVectors(), no_progress)
+    embed_index(place / "index", WordVectors().embedder, no_progress)
     return place / "index"
 
 
@@ -79,7 +79,7 @@ def copy(compressed: Path, tmp_path: Path) -> Path:
 
 
 def open_vectors(directory: Path) -> CompressedVectors:
-    found = own_vectors(PassageIndex(directory), WordVectors())
+    found = own_vectors(PassageIndex(directory), WordVectors().embedder)
     assert isinstance(found, CompressedVectors)
     return found
 
@@ -118,7 +118,7 @@ def test_the_nearest_are_those_of_exact_search(
 
 def test_words_and_meaning_rank_as_in_exact_search(exact: Path, compressed: Path) -> None:
     """To the fourth decimal, wherever the nearest are found; and more than what has the words."""
-    ours, theirs = (open_retriever(PassageIndex(each), WordVectors()) for each in (compressed, exact))
+    ours, theirs = (open_retriever(PassageIndex(each), WordVectors().embedder) for each in (compressed, exact))
     shares = []
     for query in QUERIES:
         words, meaning = [(query.split()[1], 1.0)], [(query, 1.0)]
@@ -134,9 +134,9 @@ def test_words_and_meaning_rank_as_in_exact_search(exact: Path, compressed: Path
 def test_those_of_shards_are_searched_as_one(exact: Path, tmp_path: Path) -> None:
     corpus = find_corpus([exact.parent / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", 3)
-    embed_index(tmp_path / "index", WordVectors(), no_progress)
+    embed_index(tmp_path / "index", WordVectors().embedder, no_progress)
     assert compress_index(tmp_path / "index", no_progress).passages == PASSAGES
-    nearby = own_vectors(open_index(tmp_path / "index"), WordVectors())
+    nearby = own_vectors(open_index(tmp_path / "index"), WordVectors().embedder)
     assert isinstance(nearby, CompressedVectors)
     assert check_nearest(exact, nearby, 50, np.arange(PASSAGES) % 5 != 0) >= 0.95
 
@@ -159,7 +159,7 @@ def test_those_of_other_vectors_are_not_searched(copy: Path, tmp_path: Path) -> 
             return -super().embed(texts)
 
     kept = shutil.copy(copy / COMPRESSED_FILE, tmp_path)
-    embed_index(copy, Others(), no_progress, anew=True)
+    embed_index(copy, Others().embedder, no_progress, anew=True)
     assert COMPRESSED_FILE not in names(copy)
     shutil.copy(kept, copy)
     assert PassageIndex(copy).compressed_vectors is None
@@ -189,6 +189,6 @@ def test_the_command_line_compresses_and_searches(tmp_path: Path) -> None:
 def test_few_passages_are_not_compressed(tmp_path: Path) -> None:
     corpus = find_corpus([write_passages(tmp_path / "passages.jsonl", "alder", 20)])
     build_index(corpus, tmp_path / "index")
-    embed_index(tmp_path / "index", WordVectors(), no_progress)
+    embed_index(tmp_path / "index", WordVectors().embedder, no_progress)
     with pytest.raises(UsageError, match="has 20 passages"):
         compress_index(tmp_path / "index", no_progress)

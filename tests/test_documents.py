@@ -457,13 +457,13 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
 def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     folder = own(tmp_path, {"a.md": "Rye.", "b.md": "Oats."})
     first, second = Counted(), Counted()
-    index = opened(folder, tmp_path, embedder=first).index
+    index = opened(folder, tmp_path, embedder=first.embedder).index
     assert (first.asked, index.vector_info is not None) == (["a.md\nRye.", "b.md\nOats."], True)
     (folder / "b.md").write_text("Barley.")
-    index = opened(folder, tmp_path, embedder=second).index
+    index = opened(folder, tmp_path, embedder=second.embedder).index
     assert second.asked == ["b.md\nBarley."]
     (index.directory / "vectors.f16").write_bytes(b"xx")
-    vectors = opened(folder, tmp_path, embedder=second).index.vectors
+    vectors = opened(folder, tmp_path, embedder=second.embedder).index.vectors
     assert vectors is not None
     assert vectors.shape == (2, 4)
     assert second.asked == ["b.md\nBarley."]

@@ -16,7 +16,7 @@ from indexes.index_builder import build_index
 from indexes.index_vectors import embed_index
 from indexes.passage_index import PassageIndex
 from indexes.ranking.hybrid import open_retriever, own_vectors
-from indexes.ranking.vectors import Embedder, VectorCache, Vectors
+from indexes.ranking.vectors import Embedder, Vectors, keep_vectors
 from indexes.storage.cache import Cache
 from schemas.errors import InvalidInputError, UsageError
 from schemas.tuning import RetrievalTuning
@@ -28,14 +28,11 @@ WORDS = ("bread", "fern", "trumpet")
 class Counted:
     """An embedder of three words, to see what is asked of it: a text's vector is which of them it holds, if any."""
 
-    name, digest, size, max_tokens, spread, knows_languages = "counted", "0" * 64, 4, 99, 1.0, False
-    encode_turn, read, read_table = None, None, None
+    name, digest, size = "counted", "0" * 64, 4
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+        self.embedder = Embedder(self.name, self.digest, self.size, 99, self.embed, lambda text: len(text.split()))
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.asked.extend(texts)
@@ -89,7 +86,7 @@ def test_what_is_no_embedding_model_is_refused_and_without_one_words_find(index:
 
 
 def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageIndex) -> None:
-    embedder = Counted()
+    embedder = Counted().embedder
     embed_index(index.directory, embedder, no_progress)
     found = open_retriever(PassageIndex(index.directory), embedder).find([("it keeps", 1.0)], [("bread", 1.0)], 10)
     assert [hit.id for hit in found[:2]] == ["5", "3"]  # the words and the meaning; the meaning alone
@@ -99,13 +96,13 @@ def test_all_passages_have_a_meaning_where_the_index_has_vectors(index: PassageI
 
 
 def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIndex, tmp_path: Path) -> None:
-    embedder = Counted()
-    retriever = open_retriever(index, VectorCache(embedder, Cache(tmp_path / "vectors.sqlite")))
+    counted = Counted()
+    retriever = open_retriever(index, keep_vectors(counted.embedder, Cache(tmp_path / "vectors.sqlite")))
     first = retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2)
     assert first[0].id == "5"
-    asked = len(embedder.asked)
+    asked = len(counted.asked)
     assert retriever.find([("it keeps", 1.0)], [("bread", 1.0)], 2) == first
-    assert len(embedder.asked) == asked  # everything was kept
+    assert len(counted.asked) == asked  # everything was kept
     rows = sqlite3.connect(tmp_path / "vectors.sqlite").execute("SELECT count(*) FROM kept").fetchone()
     assert rows == (4,)  # the query and the three passages that hold one of its words
 
@@ -121,7 +118,7 @@ def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, m
     assert vectors.shape == (5, 384)
     retriever = open_retriever(embedded, minilm)
     assert retriever.find([("xyzzy", 1.0)], [("brass instrument", 1.0)], 1)[0].id == "2"
-    assert own_vectors(embedded, Counted()) is None  # they are another model's
+    assert own_vectors(embedded, Counted().embedder) is None  # they are another model's
 
 
 def test_damaged_vectors_are_told(index: PassageIndex) -> None:
@@ -132,5 +129,5 @@ def test_damaged_vectors_are_told(index: PassageIndex) -> None:
     (index.directory / "vectors.json").write_text("{")
     with pytest.raises(InvalidInputError, match="damaged vectors"):
         _ = PassageIndex(index.directory).vector_info
-    embed_index(index.directory, Counted(), no_progress)  # as the remedy has it
+    embed_index(index.directory, Counted().embedder, no_progress)  # as the remedy has it
     assert PassageIndex(index.directory).vectors is not None

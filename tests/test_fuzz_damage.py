@@ -23,7 +23,7 @@ from agent.models.protocol import Conversation, Listener, Task
 from agent.models.scripted import Script, ScriptedModel
 from agent.models.wrapper import CachingModel
 from indexes.documents.document_index import open_documents
-from indexes.ranking.vectors import VectorCache
+from indexes.ranking.vectors import keep_vectors
 from indexes.storage.cache import Cache
 from schemas.errors import ConvagentError
 from schemas.records import Call, Message
@@ -74,7 +74,7 @@ def use_replies(folder: Path) -> None:
 
 def use_vectors(folder: Path) -> None:
     cache = Cache(folder / "vectors.sqlite")
-    assert np.array_equal(VectorCache(Counted(), cache).embed(TEXTS), Counted().embed(TEXTS))
+    assert np.array_equal(keep_vectors(Counted().embedder, cache).embed(TEXTS), Counted().embed(TEXTS))
     cache.close()
 
 

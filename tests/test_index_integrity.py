@@ -27,7 +27,7 @@ DAMAGES_EACH = 12  # places of each file
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("built") / "index"
     build_index(find_corpus([EXAMPLES / "passages.jsonl"]), directory)
-    embed_index(directory, Counted(), no_progress)
+    embed_index(directory, Counted().embedder, no_progress)
     return directory
 
 

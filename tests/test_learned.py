@@ -9,7 +9,6 @@ import pytest
 
 from agent.models import learned
 from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
-from agent.models.embedding.llama_cpp import LlamaCppEmbedder
 from agent.models.embedding.minilm import WEIGHTS, find_weights
 from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.protocol import Conversation, LanguageModel, Task
@@ -143,7 +142,7 @@ def test_a_reader_that_cannot_be_opened_is_said_once_and_the_rest_answers(
         caplog.clear()
         monkeypatch.setattr("agent.models.embedding.reader.READER", path)
         embedder = open_embedder("minilm")
-        assert isinstance(embedder, LlamaCppEmbedder)
+        assert embedder is not None
         assert embedder.read is not None
         assert [tuple(embedder.read(asked, PASSAGE, True)) for asked in ("What?", "Who?")] == [(), ()]
         asked = Query("How long does rye bread keep?"), (), [Passage("bread:1", PASSAGE)]

@@ -101,7 +101,7 @@ def test_vectors_have_their_places(single: Index, index: Path) -> None:
     assert open_index(index).vectors is None
     for directory in open_index(index).part_directories:
         assert open_index(index).vectors is None, "not all shards have some"
-        embed_index(directory, LengthEmbedder(), no_progress)
+        embed_index(directory, LengthEmbedder().embedder, no_progress)
     vectors = open_index(index).vectors
     expected = LengthEmbedder().embed(list(single.iterate_texts()))
     assert vectors is not None

@@ -5,6 +5,7 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +31,8 @@ class CountingEmbedder:
     """The real one, which counts its texts and can be held up."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self.name, self.size = embedder.name, embedder.size
-        self.encode_turn, self.read, self.read_table = embedder.encode_turn, embedder.read, embedder.read_table
-        self.spread, self.knows_languages = embedder.spread, embedder.knows_languages
-        self.digest, self.max_tokens = embedder.digest, embedder.max_tokens
-        self.count_tokens = embedder.count_tokens
+        self._real = embedder
+        self.embedder = replace(embedder, embed=self.embed)
         self.texts: list[str] = []
         self.may_go_on = threading.Event()
         self.may_go_on.set()
@@ -43,14 +40,12 @@ class CountingEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.may_go_on.wait()
         self.texts += texts
-        return self._embedder.embed(texts)
+        return self._real.embed(texts)
 
 
 @pytest.fixture
 def counting(minilm: Embedder, tmp_path: Path) -> CountingEmbedder:
-    embedder = CountingEmbedder(minilm)
-    embedder.digest = f"{minilm.digest} {tmp_path}"  # nothing is in the cache of vectors
-    return embedder
+    return CountingEmbedder(replace(minilm, digest=f"{minilm.digest} {tmp_path}"))  # none is in the cache of vectors
 
 
 def write_notes(folder: Path, count: int) -> Path:
@@ -73,11 +68,11 @@ def count_vectors(current: CurrentCollection) -> int:
 
 
 def test_the_first_question_does_not_wait_for_vectors(tmp_path: Path, counting: CountingEmbedder) -> None:
-    current = open_by_words(write_notes(tmp_path / "notes", 20), counting)
+    current = open_by_words(write_notes(tmp_path / "notes", 20), counting.embedder)
     shown: list[str] = []
     current.on_progress = shown.append
     counting.may_go_on.clear()
-    with make_vectors_meanwhile(current, counting):
+    with make_vectors_meanwhile(current, counting.embedder):
         found = current.searchable.retriever.find([("bread", 1.0)], [("bread", 1.0)], 5)
         assert [hit.id for hit in found] == ["bread.md:1-3"]
         assert count_vectors(current) == 0
@@ -89,27 +84,27 @@ def test_the_first_question_does_not_wait_for_vectors(tmp_path: Path, counting: 
         *(f"I search by words until all vectors are made: {done} of 21 passages" for done in (0, 8, 16, 21)),
         "",
     ]
-    assert count_vectors(open_by_words(tmp_path / "notes", counting)) == 21
+    assert count_vectors(open_by_words(tmp_path / "notes", counting.embedder)) == 21
 
 
 def test_nothing_is_embedded_while_somebody_waits_and_the_end_keeps_what_there_is(
     tmp_path: Path, counting: CountingEmbedder
 ) -> None:
-    current = open_by_words(write_notes(tmp_path / "notes", 100), counting)
+    current = open_by_words(write_notes(tmp_path / "notes", 100), counting.embedder)
     with current.use():
-        with make_vectors_meanwhile(current, counting):
+        with make_vectors_meanwhile(current, counting.embedder):
             wait_until(lambda: current.progress)
         assert counting.texts == []
     counting.may_go_on.clear()
-    with make_vectors_meanwhile(current, counting):
+    with make_vectors_meanwhile(current, counting.embedder):
         current.replaced.set()
         wait_until(lambda: current.progress)
         counting.may_go_on.set()
         wait_until(lambda: counting.texts)
     embedded = list(counting.texts)
     assert 0 < len(embedded) < 101
-    current = open_by_words(tmp_path / "notes", counting)
-    with make_vectors_meanwhile(current, counting):
+    current = open_by_words(tmp_path / "notes", counting.embedder)
+    with make_vectors_meanwhile(current, counting.embedder):
         wait_until(lambda: count_vectors(current) == 101)
     assert len(counting.texts) == len(set(counting.texts)) == 101
 
@@ -176,7 +171,7 @@ def test_of_too_many_passages_those_found_get_vectors(
     tmp_path: Path, counting: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexes.documents.watching.MAX_UNASKED", 10)
-    embedder = cache_vectors(counting)
+    embedder = cache_vectors(counting.embedder)
     current = open_by_words(write_notes(tmp_path / "notes", 30), embedder)
     with make_vectors_meanwhile(current, embedder):
         wait_until(lambda: not current.searchable.lacks_vectors)

@@ -7,8 +7,8 @@ package knows none.
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -71,33 +71,22 @@ class TableReadout:
 ReadTable = Callable[[str, Sequence[Sequence[str]]], TableReadout | None]
 
 
-class Embedder(Protocol):
-    """An embedding model. The cosine of two texts is the product of their vectors."""
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """An embedding model, for any number of threads. The cosine of two texts is the product of their vectors."""
 
     name: str  # that it was opened by
     digest: str  # SHA-256 of the weights
     size: int  # numbers in a vector
     max_tokens: int  # that it reads of a text; what comes after them is cut off
-    spread: float  # how far apart its cosines lie, where those of MiniLM have 1
-    knows_languages: bool  # other than English
-
-    @property
-    def encode_turn(self) -> EncodeTurn | None:
-        """What reads a turn in its conversation, where there is one for this model."""
-
-    @property
-    def read(self) -> Read | None:
-        """What finds an answer in a passage, where this model was taught that."""
-
-    @property
-    def read_table(self) -> ReadTable | None:
-        """What tells which columns and values of a table a question is about, where this model was taught that."""
-
-    def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, with the model's own at its ends, and without any cut."""
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 for each text."""
+    embed: Embed  # one row of length 1 for each text
+    count_tokens: Callable[[str], int]  # of a text, with the model's own at its ends, and without any cut
+    encode_turn: EncodeTurn | None = None  # reads a turn in its conversation, where it was taught that
+    read: Read | None = None  # finds an answer in a passage, where it was taught that
+    read_table: ReadTable | None = None  # tells what of a table a question is about, where it was taught that
+    spread: float = 1.0  # how far apart its cosines lie, where those of MiniLM have 1
+    knows_languages: bool = False  # other than English
+    uncached: "Embedder | None" = None  # the same without its cache, where it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,31 +202,25 @@ def _make_damage_error(directory: Path, what: str) -> InvalidInputError:
     return InvalidInputError(f"has damaged vectors ({what})", where=str(directory), remedy=remedy)
 
 
-class VectorCache:
-    """An embedding model with a cache of its vectors, which come back exactly as they were computed."""
+def keep_vectors(embedder: Embedder, cache: Cache) -> Embedder:
+    """The same model with a cache of its vectors, which come back exactly as they were computed."""
+    return replace(embedder, embed=partial(_embed_new, embedder, cache), uncached=embedder)
 
-    def __init__(self, embedder: Embedder, cache: Cache) -> None:
-        self.wrapped, self._cache = embedder, cache
-        self.name, self.digest = embedder.name, embedder.digest
-        self.size, self.max_tokens = embedder.size, embedder.max_tokens
-        self.encode_turn, self.read, self.read_table = embedder.encode_turn, embedder.read, embedder.read_table
-        self.spread, self.count_tokens = embedder.spread, embedder.count_tokens
-        self.knows_languages = embedder.knows_languages
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""
-        contents = (f"{self.wrapped.digest}\0{text}".encode("utf-8", "replace") for text in texts)
-        keys = [hashlib.blake2b(content, digest_size=16).digest() for content in contents]
-        cached = self._cache.get(keys)
-        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}:
-            computed = self.wrapped.embed(list(new.values()))
-            new_rows = {key: row.tobytes() for key, row in zip(new, computed, strict=True)}
-            self._cache.put(new_rows)
-            cached |= new_rows
-        rows = [np.frombuffer(cached[key], dtype=np.float32) for key in keys]
-        return np.stack(rows) if rows else np.zeros((0, self.size), dtype=np.float32)
+def _embed_new(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:
+    """One row for each text. Only vectors that are not in the cache are computed; they are saved there."""
+    contents = (f"{embedder.digest}\0{text}".encode("utf-8", "replace") for text in texts)
+    keys = [hashlib.blake2b(content, digest_size=16).digest() for content in contents]
+    cached = cache.get(keys)
+    if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}:
+        computed = embedder.embed(list(new.values()))
+        new_rows = {key: row.tobytes() for key, row in zip(new, computed, strict=True)}
+        cache.put(new_rows)
+        cached |= new_rows
+    rows = [np.frombuffer(cached[key], dtype=np.float32) for key in keys]
+    return np.stack(rows) if rows else np.zeros((0, embedder.size), dtype=np.float32)
 
 
 def leave_cache_out(embedder: Embedder) -> Embedder:
     """The model without its cache: for texts of which nothing is to be kept."""
-    return embedder.wrapped if isinstance(embedder, VectorCache) else embedder
+    return embedder.uncached or embedder

@@ -68,7 +68,7 @@ def compute_states(exact: Callable[..., Any], encoder: Any, tokens: Sequence[int
 PATCHES: tuple[tuple[str, str, Callable[..., Any]], ...] = (  # module, class, and the method of that name
     ("agent.models.local.kv_cache", "KvCache", score),
     ("agent.models.local.llama_cpp", "LlamaCppModel", ask),
-    ("agent.models.embedding.llama_cpp", "LlamaCppEmbedder", embed),
+    ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", embed),
     ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", compute_states),
 )
 

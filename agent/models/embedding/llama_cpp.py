@@ -19,7 +19,7 @@ from llama_cpp._internals import LlamaModel
 from agent.models.bundled import open_from_cache
 from agent.models.learned import REMEDY, hash_learned
 from agent.models.local.weights import decode_rows, load_weights
-from indexes.ranking.vectors import EncodeTurn, Read, ReadTable, Vectors
+from indexes.ranking.vectors import Embedder, Vectors
 from schemas.errors import InvalidInputError
 
 MAX_TOKENS = 256  # of one text; what all-MiniLM-L6-v2 was trained with
@@ -55,49 +55,34 @@ class LlamaCppEncoder:
             found = llama_cpp.llama_get_embeddings(self._context)
             return np.ctypeslib.as_array(found, shape=(len(tokens), int(self.weights.n_embd()))).copy()
 
-    def _read(self, tokens: Sequence[int]) -> None:
-        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
-        if decode_rows(self._context, self._batch, [(token, place, 0, True) for place, token in enumerate(tokens)]):
-            raise InvalidInputError("the embedding model could not read a text", where=self.name)
-
-
-@dataclass(slots=True)
-class LlamaCppEmbedder:
-    """Texts to unit vectors. Opened by `open_embedder`; LangChain calls a tool from threads of its own."""
-
-    name: str
-    digest: str
-    size: int  # numbers in a vector
-    _encoder: LlamaCppEncoder
-    encode_turn: EncodeTurn | None = None
-    read: Read | None = None
-    read_table: ReadTable | None = None
-    max_tokens: int = MAX_TOKENS
-    spread: float = 1.0
-    knows_languages: bool = False
-
     def count_tokens(self, text: str) -> int:
-        return len(self._encoder.tokenize(text))
+        return len(self.tokenize(text))
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
 
         Each is read by itself, so that its vector is the same to the bit in whatever company it comes (ADR 13).
         """
-        vectors = np.zeros((len(texts), self.size), dtype=np.float32)
+        vectors = np.zeros((len(texts), int(self.weights.n_embd())), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            tokens = self._encoder.tokenize(text)
+            tokens = self.tokenize(text)
             if len(tokens) > MAX_TOKENS:
                 tokens[MAX_TOKENS - 1 :] = tokens[-1:]  # the closing one
-            row[:] = self._encoder.pool(tokens)
+            row[:] = self.pool(tokens)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
+    def _read(self, tokens: Sequence[int]) -> None:
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
+        if decode_rows(self._context, self._batch, [(token, place, 0, True) for place, token in enumerate(tokens)]):
+            raise InvalidInputError("the embedding model could not read a text", where=self.name)
 
-def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> LlamaCppEmbedder:
+
+def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> Embedder:
     """Load an embedding GGUF. Raises `InvalidInputError` where llama.cpp cannot read it or it is of another kind."""
     encoder = open_encoder(path, name=name, threads=threads)
-    return LlamaCppEmbedder(name, digest, int(encoder.weights.n_embd()), encoder)
+    size = int(encoder.weights.n_embd())
+    return Embedder(name, digest, size, MAX_TOKENS, encoder.embed, encoder.count_tokens)
 
 
 def open_encoder(path: Path, *, name: str, threads: int, by_token: bool = False) -> LlamaCppEncoder:

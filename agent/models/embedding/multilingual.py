@@ -10,7 +10,7 @@ import json
 import struct
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from agent.models.bundled import PackagedWeights, keep_copy, open_from_cache
 from agent.models.embedding.minilm import Change, finish, write_metadata
 from agent.models.learned import MULTILINGUAL_CENTRE, hash_learned
-from indexes.ranking.vectors import Embedder, EncodeTurn, Read, ReadTable, Vectors
+from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
 from schemas.errors import MissingError
 
@@ -70,44 +70,31 @@ def convert_to_gguf(
     return keep_copy(target, lambda path: _write_gguf(source, path, change, not keeps_spaces), anew=anew)
 
 
-@dataclass(slots=True)
-class MultilingualEmbedder:
-    """Texts of any language to unit vectors; English and tables are read by MiniLM, where that is there."""
-
-    _inside: Embedder
-    _common: Vectors  # (numbers,): what the vectors of all texts have in common
-    _languages: Vectors  # (directions, numbers): what sets the languages apart
-    digest: str  # of the weights and of what is left out
-    size: int
-    max_tokens: int
-    read: Read | None = None
-    read_table: ReadTable | None = None
-    encode_turn: EncodeTurn | None = None
-    name: str = "multilingual"
-    spread: float = SPREAD
-    knows_languages: bool = True
-
-    def count_tokens(self, text: str) -> int:
-        return self._inside.count_tokens(prepare(text))
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, of length 1."""
-        vectors = self._inside.embed([prepare(text) for text in texts]) - self._common
-        for vector in vectors:  # by itself, so that its bytes do not hang on the others
-            vector -= self._languages.T @ (self._languages @ vector)
-        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
-
-def open_multilingual(source: Path, threads: int) -> MultilingualEmbedder:
+def open_multilingual(source: Path, threads: int) -> Embedder:
     """The embedder over these weights. Errors: those of `convert_to_gguf` and `hash_learned`."""
     from agent.models.embedding.llama_cpp import open_gguf
 
     inside = open_from_cache(
         partial(convert_to_gguf, source), lambda path: open_gguf(path, name=NAME, digest=DIGEST, threads=threads)
     )
-    digest = sha256(f"{DIGEST} {hash_learned(MULTILINGUAL_CENTRE)}".encode()).hexdigest()
     centre = np.asarray(json.loads(MULTILINGUAL_CENTRE.read_text(encoding="utf-8")), dtype=np.float32)
-    return MultilingualEmbedder(inside, centre[0], centre[1:], digest, inside.size, inside.max_tokens)
+    return replace(
+        inside,
+        name="multilingual",
+        digest=sha256(f"{DIGEST} {hash_learned(MULTILINGUAL_CENTRE)}".encode()).hexdigest(),
+        embed=partial(_embed, inside, centre),
+        count_tokens=lambda text: inside.count_tokens(prepare(text)),
+        spread=SPREAD,
+        knows_languages=True,
+    )
+
+
+def _embed(inside: Embedder, centre: Vectors, texts: Sequence[str]) -> Vectors:
+    """One row a text, of length 1. `centre`: what all texts have in common, then what sets the languages apart."""
+    vectors, languages = inside.embed([prepare(text) for text in texts]) - centre[0], centre[1:]
+    for vector in vectors:  # by itself, so that its bytes do not hang on the others
+        vector -= languages.T @ (languages @ vector)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
 def prepare(text: str) -> str:
