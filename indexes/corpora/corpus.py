@@ -130,7 +130,7 @@ class _MarkupParser(TolerantHtmlParser):
 
 FORMATS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".tsv": "tsv", ".xml": "markup", ".sgml": "markup"}
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
-PROGRESS_LINES = 256  # between two updates of `bytes_read`, each of which is a system call
+PROGRESS_PASSAGES = 256  # between two updates of `bytes_read`, each of which is a system call
 EXPECTED = (
     f"Expected {', '.join(FORMATS)}, plain or {', '.join(COMPRESSIONS[1:])}. Archives (.tar, .zip) are not unpacked."
 )
@@ -155,15 +155,18 @@ class Corpus:
         done = 0
         for path in self.files:
             with open_to_read(path) as raw:
-                for count, (number, found) in enumerate(_read_items(_read_lines(raw, path), _find_format(path))):
-                    if count % PROGRESS_LINES == 0:
+                for number, passage in self._read_file(raw, path):
+                    if self.passages_read % PROGRESS_PASSAGES == 0:
                         self.bytes_read = done + raw.tell()
-                    cut = cut_into_windows(found) if self.segment and isinstance(found, Passage) else (found,)
-                    for passage in cut:
-                        self.passages_read += 1
-                        yield path, number, passage
+                    self.passages_read += 1
+                    yield path, number, passage
             done += path.stat().st_size
             self.bytes_read = done
+
+    def _read_file(self, raw: IO[bytes], path: Path) -> Iterator[NumberedItem]:
+        for number, found in _read_items(_read_lines(raw, path), _find_format(path)):
+            cut = cut_into_windows(found) if self.segment and isinstance(found, Passage) else (found,)
+            yield from ((number, passage) for passage in cut)
 
 
 def find_corpus(paths: Iterable[Path], *, segment: bool = False) -> Corpus:
@@ -277,29 +280,20 @@ LONG_NUMBER = re.compile(rb"(?:\A|[:,\[]\s*-?)\d{%d}" % MAX_DIGITS)
 
 
 class ArgumentCorpus(Corpus):
-    """Files of args.me as a corpus. Its items have the numbers of arguments, not of lines."""
+    """Files of args.me as a corpus. Its items have the numbers of arguments (from 1), not of lines."""
 
-    def __iter__(self) -> Iterator[Item]:
-        """File, number of the argument (from 1), and the passage or what is wrong with the argument."""
+    def _read_file(self, raw: IO[bytes], path: Path) -> Iterator[NumberedItem]:
         import ijson
 
-        done = 0
-        for path in self.files:
-            number = 0
-            with open_to_read(path) as raw:
-                guarded = _GuardedFile(raw)
-                try:
-                    for number, found in enumerate(ijson.items(guarded, "arguments.item"), start=1):
-                        guarded.depth = 0
-                        self.bytes_read = done + raw.tell()
-                        self.passages_read += 1
-                        yield path, number, _to_passage(found, number)
-                    if not number:
-                        yield path, number, "holds no list `arguments`, or an empty one"
-                except (ijson.JSONError, ValueError) as error:  # broken text, and numbers beyond all bounds
-                    yield path, number + 1, f"broken JSON ({_explain_error(error)}): nothing can be read from here on"
-            done += path.stat().st_size
-            self.bytes_read = done
+        number, guarded = 0, _GuardedFile(raw)
+        try:
+            for number, found in enumerate(ijson.items(guarded, "arguments.item"), start=1):
+                guarded.depth = 0
+                yield number, _to_passage(found, number)
+            if not number:
+                yield number, "holds no list `arguments`, or an empty one"
+        except (ijson.JSONError, ValueError) as error:  # broken text, and numbers beyond all bounds
+            yield number + 1, f"broken JSON ({_explain_error(error)}): nothing can be read from here on"
 
 
 def find_arguments(directory: Path) -> ArgumentCorpus:
