@@ -10,8 +10,7 @@ import typer
 from typer import Argument, Option
 
 from agent.terminal import progress, reports, settings
-from agent.terminal.options import command, fill
-from agent.terminal.settings import ErrorReportingGroup, log
+from agent.terminal.settings import ErrorReportingGroup, command, fill, log
 from agent.tracks.registry import EDITION_NAMES
 
 RUNS_PANEL, TRACKS_PANEL, MACHINE_PANEL = "Runs", "Other tracks", "This machine"

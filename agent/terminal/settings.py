@@ -1,4 +1,4 @@
-"""What holds for every command: how much is logged, the defaults in `convagent.toml`, and how it ends.
+"""What holds for every command: how it is made, how much is logged, the defaults in `convagent.toml`, how it ends.
 
 Errors, Ctrl-C and SIGTERM become a message and an exit code.
 """
@@ -13,9 +13,11 @@ import sys
 import tomllib
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from inspect import Parameter, signature
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 import typer
 from typer.core import TyperGroup
@@ -26,6 +28,7 @@ from schemas.secrets import hide_keys, hide_secrets
 
 SETTINGS_FILE = "convagent.toml"
 CONVERSING = ("chat", "ask", "serve", "mcp", "doctor")  # the commands that `convagent model use` is for
+T = TypeVar("T")
 log = logging.getLogger("convagent")
 WITH_TRACEBACKS = logging.DEBUG - 1  # a level
 _COMMON = re.compile(r"-q|-v+|--quiet|--verbose|--gpu-layers(=.*)?")
@@ -166,3 +169,34 @@ def _discard_stdout() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+@dataclass_transform(frozen_default=True)
+def command(app: typer.Typer, name: str, **how: Any) -> Callable[[type[T]], type[T]]:
+    """Make a command of a class: its fields are the options, its docstring is the help, and calling it does the work.
+
+    The default of a field is what `typer.Option` or `typer.Argument` returns; `how` is as for `typer.Typer.command`.
+    """
+
+    def register(kind: type[T]) -> type[T]:
+        made: Any = dataclass(frozen=True)(kind)
+
+        def run(**values: Any) -> None:
+            made(**values)()
+
+        run.__doc__ = kind.__doc__
+        parameters = [
+            Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+            for field in fields(made)
+        ]
+        run.__signature__ = signature(run).replace(parameters=parameters)  # type: ignore[attr-defined]
+        app.command(name, **how)(run)
+        return kind
+
+    return register
+
+
+def fill(kind: Callable[..., T], options: Any, **values: Any) -> T:
+    """A dataclass from these values, and from the options that are called as its other fields are."""
+    shared = signature(kind).parameters.keys() & {field.name for field in fields(options)}
+    return kind(**{name: getattr(options, name) for name in shared} | values)
