@@ -5,7 +5,8 @@ integers here, and nearer to the reference (docs/log.md).
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,61 +54,67 @@ def convert_to_gguf(
 
 
 def _write_gguf(source: Path, target: Path, change: Change) -> None:
-    try:
+    config = json.loads(source.with_name("config.json").read_text(encoding="utf-8"))
+    with open_writer(target, NAME, config, "MOSTLY_F16") as writer:
         import gguf
         from safetensors.numpy import load_file
+
+        _write_vocabulary(writer, source.with_name("vocab.txt"))
+        names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config["num_hidden_layers"])
+        for name, tensor in load_file(source).items():
+            if name.endswith("position_ids") or name.startswith("pooler"):
+                continue  # counted by llama.cpp itself; of no use for a mean over tokens
+            ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
+            whole = tensor.ndim == 1 or "position" in ours or "token_types" in ours  # llama.cpp adds these as they are
+            writer.add_tensor(ours, change(name, tensor).astype(np.float32 if whole else np.float16))
+
+
+@contextmanager
+def open_writer(target: Path, name: str, config: Mapping[str, Any], file_type: str) -> Iterator[Any]:
+    """A writer of the GGUF of a BERT, by its configuration with the names of Hugging Face. What is given to it in the
+    block is written at its end. Raises `MissingError` where a library is not installed."""
+    try:
+        import gguf
+
+        writer = gguf.GGUFWriter(target, "bert")
+        writer.add_name(name)
+        writer.add_context_length(config["max_position_embeddings"])
+        writer.add_embedding_length(config["hidden_size"])
+        writer.add_feed_forward_length(config["intermediate_size"])
+        writer.add_block_count(config["num_hidden_layers"])
+        writer.add_head_count(config["num_attention_heads"])
+        writer.add_layer_norm_eps(config["layer_norm_eps"])
+        writer.add_token_type_count(config["type_vocab_size"])
+        writer.add_causal_attention(False)
+        writer.add_pooling_type(gguf.PoolingType.MEAN)
+        writer.add_file_type(gguf.LlamaFileType[file_type])
+        yield writer
     except ImportError as error:
         raise MissingError(f"{error.name} is not installed", remedy="pip install 'convagent[minilm]'") from error
-
-    config = json.loads(source.with_name("config.json").read_text(encoding="utf-8"))
-    writer = gguf.GGUFWriter(target, "bert")
-    write_metadata(writer, NAME, config)
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
-    _write_vocabulary(writer, source.with_name("vocab.txt"))
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config["num_hidden_layers"])
-    for name, tensor in load_file(source).items():
-        if name.endswith("position_ids") or name.startswith("pooler"):
-            continue  # counted by llama.cpp itself; of no use for a mean over tokens
-        ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
-        whole = tensor.ndim == 1 or "position" in ours or "token_types" in ours  # llama.cpp adds these as they are
-        writer.add_tensor(ours, change(name, tensor).astype(np.float32 if whole else np.float16))
-    finish(writer)
-
-
-def finish(writer: Any) -> None:
-    """Write what a GGUF writer was given, and close it."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def write_metadata(writer: Any, name: str, config: Mapping[str, Any]) -> None:
-    """Of a BERT, by its configuration with the names of Hugging Face."""
-    import gguf
-
-    writer.add_name(name)
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_block_count(config["num_hidden_layers"])
-    writer.add_head_count(config["num_attention_heads"])
-    writer.add_layer_norm_eps(config["layer_norm_eps"])
-    writer.add_token_type_count(config["type_vocab_size"])
-    writer.add_causal_attention(False)
-    writer.add_pooling_type(gguf.PoolingType.MEAN)
+def write_vocabulary(
+    writer: Any, model: str, pieces: Sequence[str | bytes], kinds: Sequence[int], roles: Mapping[str, int]
+) -> None:
+    """The pieces of a tokenizer, of which kind each is, and which of them opens a text, closes it and so on."""
+    writer.add_tokenizer_model(model)
+    writer.add_token_list(pieces)
+    writer.add_token_types(kinds)
+    for role, number in roles.items():
+        getattr(writer, f"add_{role}_token_id")(number)
 
 
 def _write_vocabulary(writer: Any, path: Path) -> None:
-    import gguf
+    from gguf import TokenType
 
     pieces = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     special = [piece.startswith("[") and piece.endswith("]") for piece in pieces]
     marked = [piece.removeprefix("##") if piece.startswith("##") else WORD_START + piece for piece in pieces]
-    writer.add_tokenizer_model("bert")
-    writer.add_token_list([piece if own else mark for piece, mark, own in zip(pieces, marked, special, strict=True)])
-    writer.add_token_types([gguf.TokenType.CONTROL if own else gguf.TokenType.NORMAL for own in special])
-    numbers = {piece: number for number, piece in enumerate(pieces)}
+    ours = [piece if own else mark for piece, mark, own in zip(pieces, marked, special, strict=True)]
+    kinds = [TokenType.CONTROL if own else TokenType.NORMAL for own in special]
     roles = {"unk": "[UNK]", "pad": "[PAD]", "mask": "[MASK]", "bos": "[CLS]", "eos": "[SEP]", "sep": "[SEP]"}
-    for role, piece in roles.items():
-        getattr(writer, f"add_{role}_token_id")(numbers[piece])
+    write_vocabulary(writer, "bert", ours, kinds, {role: pieces.index(piece) for role, piece in roles.items()})

@@ -22,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agent.models.bundled import PackagedWeights, keep_copy, open_from_cache
-from agent.models.embedding.minilm import Change, finish, write_metadata
+from agent.models.embedding.minilm import Change, open_writer, write_vocabulary
 from agent.models.learned import MULTILINGUAL_CENTRE, hash_learned
 from indexes.ranking.vectors import Embedder, Vectors
 from indexes.storage.directories import find_cache_directory
-from schemas.errors import MissingError
 
 NAME = "multilingual-e5-small"
 DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -103,23 +102,15 @@ def prepare(text: str) -> str:
 
 
 def _write_gguf(source: Path, target: Path, change: Change, folds_spaces: bool) -> None:
-    try:
-        import gguf
-    except ImportError as error:
-        raise MissingError("gguf is not installed", remedy="pip install 'convagent[minilm]'") from error
-
     file = BytesIO(source.read_bytes())
     _take(file, "4sI")  # a mark and a version
     config = dict(zip(CONFIG, _take(file, "7ifi"), strict=False))
-    writer = gguf.GGUFWriter(target, "bert")
-    write_metadata(writer, NAME, config)
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0)
-    _write_vocabulary(writer, file, config["vocab_size"])
-    writer.add_add_space_prefix(folds_spaces)
-    writer.add_remove_extra_whitespaces(folds_spaces)
-    for name, values in _read_tensors(file, config["hidden_size"]):
-        _add_tensor(writer, name, values, change)
-    finish(writer)
+    with open_writer(target, NAME, config, "MOSTLY_Q4_0") as writer:
+        _write_vocabulary(writer, file, config["vocab_size"])
+        writer.add_add_space_prefix(folds_spaces)
+        writer.add_remove_extra_whitespaces(folds_spaces)
+        for name, values in _read_tensors(file, config["hidden_size"]):
+            _add_tensor(writer, name, values, change)
 
 
 def _take(file: BytesIO, form: str) -> tuple[Any, ...]:
@@ -132,7 +123,7 @@ def _write_vocabulary(writer: Any, file: BytesIO, size: int) -> None:
 
     `size` is that of the matrix, which has rows without a piece at its end.
     """
-    import gguf
+    from gguf import TokenType
 
     count, opening, closing, padding, unknown = _take(file, "5i")
     (blob_bytes,) = _take(file, "Q")
@@ -141,16 +132,13 @@ def _write_vocabulary(writer: Any, file: BytesIO, size: int) -> None:
     _, table_bytes = _take(file, "iI")
     file.read(table_bytes)
     unused = range(count, size)
-    kinds = dict.fromkeys((opening, closing, padding), gguf.TokenType.CONTROL)
-    kinds |= {unknown: gguf.TokenType.UNKNOWN} | dict.fromkeys(unused, gguf.TokenType.UNUSED)
-    pieces = [blob[start:end] for start, end in pairwise(starts)]
-    writer.add_tokenizer_model("t5")
-    writer.add_token_list([*pieces, *(f"<unused{number}>".encode() for number in unused)])
-    writer.add_token_scores([*scores, *(min(scores) for _ in unused)])
-    writer.add_token_types([kinds.get(number, gguf.TokenType.NORMAL) for number in range(size)])
+    special = dict.fromkeys((opening, closing, padding), TokenType.CONTROL)
+    special |= {unknown: TokenType.UNKNOWN} | dict.fromkeys(unused, TokenType.UNUSED)
+    pieces = [*(blob[start:end] for start, end in pairwise(starts)), *(f"<unused{each}>".encode() for each in unused)]
+    kinds = [special.get(number, TokenType.NORMAL) for number in range(size)]
     roles = {"bos": opening, "eos": closing, "sep": closing, "pad": padding, "unk": unknown}
-    for role, number in roles.items():
-        getattr(writer, f"add_{role}_token_id")(number)
+    write_vocabulary(writer, "t5", pieces, kinds, roles)
+    writer.add_token_scores([*scores, *(min(scores) for _ in unused)])
     writer.add_add_bos_token(True)
     writer.add_add_eos_token(True)
 
