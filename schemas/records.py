@@ -15,8 +15,6 @@ from schemas.tuning import Tuning
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing said in a conversation."""
-
     role: Literal["user", "assistant"]
     text: str
 
@@ -88,7 +86,6 @@ class Query:
     today: str = ""  # ISO 8601, the day on which a person asks; "" in a run
 
     def reply_lead(self, characters: int) -> str:
-        """The beginning of the reply that the utterance follows, which says what it is about."""
         return self.previous_reply[:characters]
 
     @property
@@ -124,8 +121,6 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage read from the index."""
-
     id: str
     text: str
     title: str = ""
@@ -136,7 +131,6 @@ class Passage:
 
     @property
     def document(self) -> str:
-        """Which document it is of."""
         return find_document(self.id)
 
 
@@ -157,14 +151,11 @@ class Unit:
 
     @property
     def is_statement(self) -> bool:
-        """Whether it may be quoted."""
         return self.kind in ("sentence", "item", "row")
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredStatement:
-    """A statement that matters for the turn."""
-
     statement: Statement
     score: float  # higher matters more, comparable within one turn only
 
@@ -289,19 +280,15 @@ class Plan:
 
     @property
     def reading_depth(self) -> int:
-        """How many passages are read."""
         return self.context_passages * self.responses if self.parts.answer else 0
 
     @property
     def retrieval_depth(self) -> int:
-        """How many passages are searched for."""
         return self.k if self.parts.passages else self.reading_depth
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What a run says about itself."""
-
     name: str
     type: Mode = "automatic"
     team: str = "convagent"

@@ -58,7 +58,6 @@ class StatementTuning:
     needed_otherwise: float = 0.19  # and of the others
 
     def classifier(self, *, has_likelihoods: bool, has_vectors: bool) -> StatementClassifier:
-        """The one for what is at hand."""
         if has_vectors:
             return self.likelihood_and_cosine if has_likelihoods else self.words_and_cosine
         return self.likelihood if has_likelihoods else self.words
@@ -102,8 +101,6 @@ class AnswerTuning:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """All of them, by the step of a turn that they belong to."""
-
     query: QueryTuning = QueryTuning()
     retrieval: RetrievalTuning = RetrievalTuning()
     statements: StatementTuning = StatementTuning()

@@ -36,8 +36,6 @@ RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model that can be named."""
-
     name: str
     kind: Kind
     bytes: int  # of its file; 0 where it is not installed

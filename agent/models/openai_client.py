@@ -267,7 +267,6 @@ def _read_key(base: str) -> str:
 
 
 def _read_timeout() -> float:
-    """Seconds that a reply may take."""
     setting = os.environ.get("CONVAGENT_TIMEOUT", "")
     try:
         seconds = float(setting or REPLY_SECONDS)
@@ -286,7 +285,6 @@ def _decode_reply(data: bytes, kind: type[Decoded], where: str) -> Decoded:
 
 
 def _explain_status(error: Any, where: str) -> ConvagentError:
-    """What a status means to a person."""
     status, words = error.status_code, error.body.get("message") if isinstance(error.body, dict) else None
     quote = _quote(words if isinstance(words, str) else error.response.text)
     said = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"

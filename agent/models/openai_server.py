@@ -43,8 +43,6 @@ log = logging.getLogger("convagent")
 
 @dataclass(slots=True)
 class ServerModel(LanguageModel):
-    """A server's model. Opened by `open_server_model`."""
-
     name: str
     digest: str
     listen: Listener
@@ -62,7 +60,6 @@ class ServerModel(LanguageModel):
         self._server.close()
 
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
-        """By shared words, as with no model."""
         return NoModel(self.listen).score(conversation, task, candidates)
 
     def ask(

@@ -225,7 +225,6 @@ def _open_when_needed(open_taught: Callable[[], Taught], without: str) -> Callab
 
 
 def is_server_address(name: str) -> bool:
-    """Whether a name is the address of a server."""
     return name.startswith(SERVER_SCHEMES)
 
 

@@ -79,7 +79,6 @@ class ScriptedModel(LanguageModel):
 
 
 def open_script(path: Path, listen: Listener) -> ScriptedModel:
-    """The model that plays the script of a file."""
     data = read_utf8(path)
     try:
         return ScriptedModel(decode(data, Script), listen, digest=hashlib.sha256(data).hexdigest())

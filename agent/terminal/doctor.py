@@ -46,8 +46,6 @@ LANGUAGE, EMBEDDING, CHOSEN = "Language model", "Embedding model", "Settings"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A name, a value, and where it is from or why it is so."""
-
     name: str
     value: int | str
     about: str = ""
@@ -64,14 +62,11 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that `convagent doctor` shows."""
-
     sections: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
 
     @property
     def usable(self) -> bool:
-        """Whether no problem stops the first question."""
         return not any(trouble.stops for trouble in self.troubles)
 
 
@@ -90,7 +85,6 @@ def show_doctor(facts: Facts, *, as_json: bool) -> None:
 
 
 def _to_row(fact: Fact) -> tuple[Text, Text]:
-    """Name and value, and dim behind it what is said about it."""
     about = to_plain_text(f"  {fact.about}", "dim")
     return to_plain_text(f"  {fact.name}"), to_plain_text(str(fact.value)).append_text(about)
 
@@ -131,7 +125,6 @@ WHO = {  # rewrites the turn, chooses statements, calls the search and makes the
 
 
 def _describe_turn(model: str) -> Iterator[Fact]:
-    """Who does what in a turn."""
     who = WHO.get(model, WHO[""])
     for job, by in zip(("query rewriting", "statements", "search", "answer"), who, strict=True):
         about = "of a billion parameters or more" if "large" in by else LARGER if by == "quoted" else ""

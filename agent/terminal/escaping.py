@@ -36,7 +36,6 @@ def escape_markdown(text: str) -> str:
 
 
 def unescape_markdown(text: str) -> str:
-    """What was escaped, without the escapes."""
     return _ESCAPED.sub(r"\1", text)
 
 

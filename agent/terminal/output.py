@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def open_stdout() -> Any:
-    """A rich console on stdout."""
     from rich.console import Console
 
     class PipedConsole(Console):

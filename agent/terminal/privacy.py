@@ -118,7 +118,6 @@ def _list_traces() -> Iterator[Place]:
 
 
 def _list_own() -> Iterator[Place]:
-    """All that is in the data and cache directories."""
     for directory in dict.fromkeys((find_data_directory(), name_cache_directory())):
         yield from _list_directory(directory)
 

@@ -31,7 +31,6 @@ LISTED = 10  # files of a folder that are named, of each kind
 
 
 def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None:
-    """What was indexed, how fast, and what was left out."""
     for problem in built.problems:
         log.warning("%s", problem)
     for file in corpus.skipped_files:
@@ -54,7 +53,6 @@ def show_embedding_done(passages: int, path: Path, compressed: "VectorInfo | Non
 
 
 def show_index(index: "Index", path: Path) -> None:
-    """What an index holds and how it was made."""
     info, vectors = index.info, index.vector_info
     compressed = vectors.compressed if vectors else None
     rows = {
@@ -75,7 +73,6 @@ def show_index(index: "Index", path: Path) -> None:
 
 
 def show_verification(found: "Verification", path: Path) -> None:
-    """What of an index was found to be as it was built."""
     typer.echo(f"{path}: {found.files} files, {found.bytes / 1e6:.1f} MB, are as they were built")
     if found.vectors:
         compressed = ", and those compressed are theirs" if found.compressed else ""
@@ -110,7 +107,6 @@ def show_run(report: "RunReport") -> None:
 
 
 def show_touche_run(ranked: "ToucheReport", task: "ToucheTask", output: Path) -> None:
-    """Where a finished run of Touché is, and for which topics nothing was found."""
     from agent.tasks.touche import RUN_FILE
 
     show_index_built(ranked.built, ranked.arguments, task.directory)
@@ -159,7 +155,6 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
 
 
 def show_chats(chats: "Sequence[ChatSummary]") -> None:
-    """A row a conversation, the latest first."""
     if not chats:
         open_stdout().print("There are no conversations.")
         return

@@ -79,7 +79,6 @@ def configure_logging(*, quiet: bool, verbose: int) -> None:
 
 
 def is_quiet() -> bool:
-    """Whether only errors are to be shown."""
     return log.level >= logging.ERROR
 
 

@@ -39,7 +39,6 @@ Change = Callable[[str, Weight], Weight]
 
 
 def gguf_path(digest: str, name: str = NAME) -> Path:
-    """Where the GGUF form of weights of that digest is kept."""
     return find_cache_directory() / f"{name}-{digest[:12]}.F16.gguf"
 
 

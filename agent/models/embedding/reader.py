@@ -53,7 +53,6 @@ def cut_any(encoder: LlamaCppEncoder) -> Cut:
 
 
 def split_pieces(text: str, cut: Cut) -> list[Piece]:
-    """The words and signs of a text."""
     pieces = []
     for found in _PIECE.finditer(text):
         is_apart = not text[found.start() - 1 : found.start()].strip()
