@@ -1,6 +1,6 @@
 """Indexes of passages: searching one, and reading passages by exact id. `index_builder.py` builds it.
 
-`Index` is what all have in common; `open_index.py` opens any. A passage index is a directory: Tantivy's own files,
+`Index` is what all have in common; `sharded_index.py` opens any. A passage index is a directory: Tantivy's own files,
 `ids.txt` and `ids.offsets` (the ids by the numbers that the postings have, so that a thousand hits are named without
 fetching a thousand texts), `convagent-index.json`, and the checksums of all these (`indexes/storage/files.py`).
 """
@@ -22,13 +22,7 @@ from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, sep
 from indexes.ranking.vectors import VectorInfo, VectorPart, Vectors, join_infos, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.files import find_damage
-from indexes.text.analysis import (
-    ENGLISH,
-    build_analyzer,
-    build_splitter,
-    describe_analyzer,
-    list_languages,
-)
+from indexes.text.analysis import ENGLISH, build_analyzer, build_splitter, describe_analyzer, list_languages
 from indexes.text.languages import WeightedText, weight_stems
 from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
 from schemas.records import Hit, IndexInfo, Passage
@@ -244,8 +238,7 @@ def read_info(directory: Path) -> IndexInfo:
     if not directory.exists():
         raise MissingError("no such index directory", where=str(directory), remedy=remedy)
     try:
-        info: IndexInfo = decode((directory / INFO_FILE).read_bytes(), IndexInfo)
-        return info
+        return decode((directory / INFO_FILE).read_bytes(), IndexInfo)
     except OSError as error:
         raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
     except msgspec.DecodeError as error:

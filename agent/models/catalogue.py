@@ -12,17 +12,14 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Literal
 
-import msgspec
-
 from agent.models.bundled import SMOLLM2, PackagedWeights
 from agent.models.choice import find_choice_file, read_choice
 from agent.models.embedding import minilm, multilingual
 from agent.models.hub import PREFIX, fetch, find_cached, list_cached_files
 from agent.models.local.hardware import physical_cores
 from agent.models.registry import find_gguf_file, is_server_address
-from indexes.storage.atomic_files import write_file_atomically
 from indexes.storage.directories import make_private_directory
-from indexes.storage.files import hash_file
+from indexes.storage.files import hash_file, write_json_atomically
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
@@ -117,7 +114,7 @@ def choose_model(name: str) -> dict[str, str]:
     chosen = read_choice() | {FLAGS[kind]: name}
     path = find_choice_file()
     make_private_directory(path.parent)
-    write_file_atomically(path, lambda target: target.write_bytes(msgspec.json.encode(chosen)))
+    write_json_atomically(path, chosen)
     return chosen
 
 

@@ -110,7 +110,7 @@ ByShard = Mapping[int, Any]  # something of each of some shards, by their places
 
 
 class Shards(Protocol):
-    """Open shards, here or elsewhere (`agent/runs/backends/ray.py`). Any number of threads may ask."""
+    """Open shards, here or elsewhere (`agent/runs/ray.py`). Any number of threads may ask."""
 
     def ask(self, question: str, arguments: ByShard) -> ByShard:
         """An attribute of some shards, or what a method of this name returns. Raises what a shard raises."""

@@ -147,8 +147,7 @@ def record_file(path: Path) -> FileRecord:
 
 def read_manifest(directory: Path) -> dict[str, FileRecord]:
     """The files of a directory by their names. Raises `OSError` and `msgspec.DecodeError`."""
-    files: dict[str, FileRecord] = decode((directory / MANIFEST_FILE).read_bytes(), dict[str, FileRecord])
-    return files
+    return decode((directory / MANIFEST_FILE).read_bytes(), dict[str, FileRecord])
 
 
 def find_damage(directory: Path, *, thorough: bool) -> Iterator[str]:
