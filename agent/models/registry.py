@@ -77,7 +77,8 @@ def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:
     stop_spinning_threads()
     from agent.models.bundled import find_adapters, find_bundled_gguf, open_from_cache, requantise
     from agent.models.learned import REWRITER_BASE
-    from agent.models.local.llama_cpp import decoding_settings, open_gguf
+    from agent.models.local.llama_cpp import decoding_constants, open_gguf
+    from agent.models.local.weights import describe_processor
 
     if name == "smollm2":
         adapters, shown_name, digest = find_adapters(), name, REWRITER_BASE
@@ -90,7 +91,7 @@ def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:
         many = threads or threads_to_use()
         return open_from_cache(find_file, lambda file: open_gguf(file, shown_name, digest, many, listen, adapters))
 
-    return open, decoding_settings(adapters.values())
+    return open, f"{describe_processor()} {decoding_constants(adapters.values())}"
 
 
 def find_gguf_file(name: str, kind: str, choices: str, find_on_hub: Callable[[str], Path] = fetch) -> tuple[Path, str]:

@@ -38,8 +38,7 @@ class LlamaCppEncoder:
 
     def tokenize(self, text: str, *, with_ends: bool = True) -> list[int]:
         """With the model's own opening and closing tokens unless `with_ends` is false."""
-        tokens: list[int] = self.weights.tokenize(text.encode("utf-8", "replace"), add_bos=with_ends, special=False)
-        return tokens
+        return list(self.weights.tokenize(text.encode("utf-8", "replace"), add_bos=with_ends, special=False))
 
     def pool(self, tokens: Sequence[int]) -> Vectors:
         """One vector for some tokens, at most `MAX_TOKENS`, by the pooling that the context was opened with."""

@@ -19,7 +19,7 @@ from llama_cpp._internals import LlamaModel
 
 from agent.models.learned import hash_learned
 from agent.models.local.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
-from agent.models.local.weights import describe_processor, load_adapter, load_weights
+from agent.models.local.weights import load_adapter, load_weights
 from agent.models.protocol import (
     TEMPERATURE,
     Conversation,
@@ -189,10 +189,8 @@ class LlamaCppModel(LanguageModel):
         return llama_cpp.llama_model_get_vocab(self._weights.model)
 
     def _tokenize(self, piece: Piece) -> list[int]:
-        tokens: list[int] = self._weights.tokenize(
-            piece.text.encode("utf-8", "replace"), add_bos=False, special=piece.from_template
-        )
-        return tokens
+        text = piece.text.encode("utf-8", "replace")
+        return list(self._weights.tokenize(text, add_bos=False, special=piece.from_template))
 
     def _detokenize(self, tokens: Sequence[int]) -> str:
         return str(self._weights.detokenize(list(tokens)).decode("utf-8", "ignore"))
@@ -263,12 +261,7 @@ def open_gguf(
     )
 
 
-def decoding_settings(adapters: Iterable[Path] = ()) -> str:
-    """What decides replies beside weights and prompt: this build on this processor, sampling, shapes of batches."""
-    return f"{describe_processor()} {decoding_constants(adapters)}"
-
-
-def decoding_constants(adapters: Iterable[Path] = ()) -> str:
+def decoding_constants(adapters: Iterable[Path]) -> str:
     """Sampling, the shapes of batches, and what the model was taught, which decide replies on every processor."""
     constants = (MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)
     return f"{(*constants, *map(hash_learned, adapters))}"
