@@ -12,7 +12,10 @@ from threading import Lock
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from agent.models.bundled import find_adapters, find_bundled_gguf, open_from_cache, requantise
+from agent.models.embedding import minilm, multilingual
 from agent.models.hub import PREFIX, fetch
+from agent.models.learned import QUERY_ENCODER_BASE, REWRITER_BASE
 from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 from agent.models.protocol import LanguageModel, Listener, ignore_call
 from indexes.ranking.vectors import Embedder, Read, Readout, ReadTable, TableReadout
@@ -75,8 +78,6 @@ def find_gguf(name: str, threads: int | None) -> tuple[Open, str]:
     """What opens the GGUF of that name, downloaded if it is on the hub, and what decides its replies beside weights
     and prompt. Errors: those of `open_model`."""
     stop_spinning_threads()
-    from agent.models.bundled import find_adapters, find_bundled_gguf, open_from_cache, requantise
-    from agent.models.learned import REWRITER_BASE
     from agent.models.local.llama_cpp import decoding_constants, open_gguf
     from agent.models.local.weights import describe_processor
 
@@ -120,43 +121,34 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     if name == "none":
         return None
     stop_spinning_threads()
+    threads = threads or threads_to_use()
     if name in (None, "minilm"):
-        from agent.models.embedding.minilm import find_weights
-
         try:
-            return _open_minilm(find_weights(), threads or threads_to_use())
+            return _open_minilm(minilm.find_weights(), threads)
         except MissingError as error:
             if name is not None:
                 raise
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
     if name == "multilingual":
-        from agent.models.embedding import minilm, multilingual
-
-        many = threads or threads_to_use()
-        found = multilingual.open_multilingual(multilingual.find_weights(), many)
-        try:
-            weights = minilm.find_weights()
-        except MissingError:
-            return replace(found, read=_keep_reading(None, many))
-        return replace(found, read=_keep_reading(weights, many), read_table=_keep_tables(weights, many))
+        found = multilingual.open_multilingual(multilingual.find_weights(), threads)
+        weights = minilm.find_weights() if minilm.WEIGHTS.find_file() else None
+        read_table = _keep_tables(weights, threads) if weights else None
+        return replace(found, read=_keep_reading(weights, threads), read_table=read_table)
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
-    from agent.models.embedding import llama_cpp
+    from agent.models.embedding.llama_cpp import open_gguf
 
-    return llama_cpp.open_gguf(path, name=shown_name, digest=hash_file(path), threads=threads or threads_to_use())
+    return open_gguf(path, name=shown_name, digest=hash_file(path), threads=threads)
 
 
 def _open_minilm(weights: Path, threads: int) -> Embedder:
     """The bundled model, with what it was taught over these weights: each opened when it is first needed."""
-    from agent.models.bundled import open_from_cache
     from agent.models.embedding.llama_cpp import open_gguf
-    from agent.models.embedding.minilm import convert_to_gguf
     from agent.models.embedding.query_encoder import open_query_encoder
-    from agent.models.learned import QUERY_ENCODER_BASE as DIGEST
 
     embedder = open_from_cache(
-        partial(convert_to_gguf, weights, DIGEST),
-        lambda path: open_gguf(path, name="minilm", digest=DIGEST, threads=threads),
+        partial(minilm.convert_to_gguf, weights, QUERY_ENCODER_BASE),
+        lambda path: open_gguf(path, name="minilm", digest=QUERY_ENCODER_BASE, threads=threads),
     )
     open_encoder = cache(partial(open_query_encoder, weights, threads))
     encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder()(text))
@@ -169,7 +161,7 @@ def _keep_reading(weights: Path | None, threads: int) -> Read:
 
     One that cannot be opened reads nothing: answers are chosen as without it. Without the first, the other reads all.
     """
-    from agent.models.embedding import multilingual, reader
+    from agent.models.embedding import reader
 
     without = "Answers are chosen without the reader"
     open_other = partial(reader.open_multilingual_reader, threads)
