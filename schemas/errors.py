@@ -62,8 +62,6 @@ class InvalidInputError(ConvagentError):
 class RunError(ConvagentError):
     """Something failed while running."""
 
-    exit_code = 6
-
 
 class ModelError(RunError):
     """A model could not be asked, or gave nothing that can be used. The flow does without it."""

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from indexes.storage.files import hash_file
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 from schemas.secrets import hide_secrets
 
@@ -103,8 +104,6 @@ def _parse_name(name: str) -> tuple[str, str | None, str | None]:
 def _download(repo: str, file: str) -> Path:
     """A file in the cache. What just came is checked: the name of its contents there, an ETag, is their SHA-256."""
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
-
-    from indexes.storage.files import hash_file
 
     known = try_to_load_from_cache(repo, file)
     if not known:

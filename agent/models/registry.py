@@ -18,6 +18,8 @@ from agent.models.hub import PREFIX, fetch
 from agent.models.learned import QUERY_ENCODER_BASE, REWRITER_BASE
 from agent.models.local.hardware import stop_spinning_threads, threads_to_use
 from agent.models.protocol import LanguageModel, Listener, ignore_call
+from agent.models.scripted import open_script
+from agent.models.wrapper import CachingModel
 from indexes.ranking.vectors import Embedder, Read, Readout, ReadTable, TableReadout
 from indexes.storage.cache import Cache
 from indexes.storage.files import hash_file
@@ -59,11 +61,7 @@ def open_model(
 
         return NoModel(listen)
     if name.startswith("scripted:"):
-        from agent.models.scripted import open_script
-
         return open_script(Path(name.removeprefix("scripted:")), listen)
-    from agent.models.wrapper import CachingModel
-
     if is_server_address(name):
         from agent.models.openai_server import open_server_model
 
