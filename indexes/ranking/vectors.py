@@ -86,7 +86,7 @@ class Embedder:
     read_table: ReadTable | None = None  # tells what of a table a question is about, where it was taught that
     spread: float = 1.0  # how far apart its cosines lie, where those of MiniLM have 1
     knows_languages: bool = False  # other than English
-    uncached: "Embedder | None" = None  # the same without its cache, where it has one
+    uncached: "Embedder | None" = None  # the same without its cache, where it has one: it keeps nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,3 @@ def _embed_new(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vector
         cached |= new_rows
     rows = [np.frombuffer(cached[key], dtype=np.float32) for key in keys]
     return np.stack(rows) if rows else np.zeros((0, embedder.size), dtype=np.float32)
-
-
-def leave_cache_out(embedder: Embedder) -> Embedder:
-    """The model without its cache: for texts of which nothing is to be kept."""
-    return embedder.uncached or embedder

@@ -42,7 +42,7 @@ from agent.serve.v1.requests import (
     to_turns,
     wait_for_result,
 )
-from indexes.ranking.vectors import Embedder, Vectors, leave_cache_out
+from indexes.ranking.vectors import Embedder, Vectors
 from indexes.text.response_length import response_length
 from schemas.records import Message, TurnResult
 from schemas.records import Response as Answer
@@ -345,7 +345,7 @@ def embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationTok
     rows = []
     for text in texts:
         token.raise_if_cancelled()
-        rows.append(leave_cache_out(embedder).embed([text]))
+        rows.append((embedder.uncached or embedder).embed([text]))
     return np.concatenate(rows), sum(counts)
 
 
