@@ -7,9 +7,9 @@ measures how fast it is.
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -62,8 +62,8 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    sections: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
-    troubles: list[Trouble] = field(default_factory=list)
+    sections: Mapping[str, Sequence[Fact]]
+    troubles: Sequence[Trouble]
 
     @property
     def usable(self) -> bool:
@@ -92,17 +92,17 @@ def _to_row(fact: Fact) -> tuple[Text, Text]:
 def examine_machine(model: str, embedder: str | None, settings_file: Mapping[str, Any]) -> Facts:
     """The facts for these models. `settings_file` has the contents of convagent.toml, empty where there is none."""
     stop_spinning_threads()  # before llama.cpp is loaded, as when a model is opened
-    facts = Facts()
-    facts.sections["Machine"] = tuple(_describe_machine())
-    facts.sections[LANGUAGE] = _describe_model(model, facts.troubles, is_needed=True)
-    facts.sections[EMBEDDING] = _describe_model(embedder or "minilm", facts.troubles, is_needed=embedder is not None)
-    facts.sections["A turn"] = tuple(_describe_turn(model))
-    facts.sections["Libraries"] = tuple(Fact(name, version(name)) for name in LIBRARIES)
+    troubles: list[Trouble] = []
     environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith("CONVAGENT_")}
-    chosen = _list_settings(environment, "environment") + _list_settings(settings_file, "convagent.toml")
-    facts.sections[CHOSEN] = tuple(chosen)
-    facts.troubles.extend(_find_troubles(facts.sections))
-    return facts
+    sections: dict[str, Sequence[Fact]] = {
+        "Machine": list(_describe_machine()),
+        LANGUAGE: _describe_model(model, troubles, is_needed=True),
+        EMBEDDING: _describe_model(embedder or "minilm", troubles, is_needed=embedder is not None),
+        "A turn": list(_describe_turn(model)),
+        "Libraries": [Fact(name, version(name)) for name in LIBRARIES],
+        CHOSEN: _list_settings(environment, "environment") + _list_settings(settings_file, "convagent.toml"),
+    }
+    return Facts(sections, [*troubles, *_find_troubles(sections)])
 
 
 def _describe_machine() -> Iterator[Fact]:
@@ -180,7 +180,7 @@ def _list_settings(value: Any, about: str, name: str = "") -> list[Fact]:
     return [fact for key in value for fact in _list_settings(value[key], about, f"{name}.{key}" if name else key)]
 
 
-def _find_troubles(sections: Mapping[str, tuple[Fact, ...]]) -> Iterator[Trouble]:
+def _find_troubles(sections: Mapping[str, Sequence[Fact]]) -> Iterator[Trouble]:
     if error := _llama_import_error():
         remedy = "pip install --force-reinstall --no-binary llama-cpp-python llama-cpp-python, which compiles it here."
         is_needed = any(fact.name == "source" for fact in sections[LANGUAGE])
