@@ -8,8 +8,8 @@ whole blocks only, so a token is always computed in the same batch shape, whatev
 """
 
 import ctypes
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import llama_cpp
@@ -28,20 +28,13 @@ FLASH_ATTENTION = False  # slower on a CPU (docs/log.md)
 Logits = npt.NDArray[np.float32]
 
 
-@dataclass(slots=True)
-class TokenUsage:
-    """Tokens that the context has computed since it was made."""
-
-    read: int = 0
-    written: int = 0
-
-
 class KvCache:
     """One context of a loaded model. Not for several threads at once."""
 
     def __init__(self, model: Any, size: int, threads: int, adapter: Any = None) -> None:
         """Of so many tokens for a `llama_model_p`; a `llama_adapter_lora_p` is always on."""
-        self.size, self.threads, self.usage = size, threads, TokenUsage()
+        self.size, self.threads = size, threads
+        self.usage = Counter[str]()  # tokens that were "read" and "written" since it was made
         self._tokens: list[int] = []  # what was read into sequence 0
         require_memory(_context_bytes(model, size))
         params = llama_cpp.llama_context_default_params()
@@ -74,14 +67,14 @@ class KvCache:
             last = start + BLOCK >= len(tokens)
             self._decode([(token, start + n, 0, last and n == len(block) - 1) for n, token in enumerate(block)])
             self._tokens.extend(block)
-        self.usage.read += len(tokens) - kept
+        self.usage["read"] += len(tokens) - kept
 
     def write(self, sampler: Any, limit: int) -> Iterator[int]:
         """Tokens sampled one by one from the end of sequence 0, at most `limit`, and to the context's end."""
         start = len(self._tokens)
         for position in range(start, min(start + limit, self.size)):
             token = llama_cpp.llama_sampler_sample(sampler, self._context, -1)
-            self.usage.written += 1
+            self.usage["written"] += 1
             yield token
             self._decode([(token, position, 0, True)])
 
@@ -113,7 +106,7 @@ class KvCache:
         finally:  # also when a person breaks off: the next prompt finds no leftovers
             for sequence in range(1, len(group) + 1):
                 llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
-        self.usage.read += len(rows)
+        self.usage["read"] += len(rows)
         ends = np.cumsum([len(candidate) - 1 for candidate in group])
         return [float(part.sum(dtype=np.float64)) for part in np.split(gains, ends[:-1])]
 

@@ -8,6 +8,7 @@ are put back as pieces that are tokenized as plain text.
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ import llama_cpp
 from llama_cpp._internals import LlamaModel
 
 from agent.models.learned import hash_learned
-from agent.models.local.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache, TokenUsage
+from agent.models.local.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache
 from agent.models.local.weights import load_adapter, load_weights
 from agent.models.protocol import (
     TEMPERATURE,
@@ -127,7 +128,7 @@ class LlamaCppModel(LanguageModel):
     ) -> Reply:
         if task.adapter:
             return self._with_adapter(task.adapter).ask(conversation, replace(task, adapter=""), reply, on_text)
-        started, before = time.perf_counter(), replace(self._context.usage)
+        started, before = time.perf_counter(), self._context.usage.copy()
         prompt, tokens, omitted = self._prompt(conversation, task, room=task.max_tokens)
         schema = None if reply is str else reply_schema(reply)
         self._context.read(tokens)
@@ -139,7 +140,7 @@ class LlamaCppModel(LanguageModel):
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         if not candidates:
             return []
-        started, before = time.perf_counter(), replace(self._context.usage)
+        started, before = time.perf_counter(), self._context.usage.copy()
         space = " " if task.opening else ""
         tokenized = [self._tokenize(Piece(space + text, from_template=False))[:BATCH] for text in candidates]
         prompt, tokens, omitted = self._prompt(conversation, task, room=sum(map(len, tokenized)))
@@ -228,11 +229,9 @@ class LlamaCppModel(LanguageModel):
         finally:
             llama_cpp.llama_sampler_free(chain)
 
-    def _report_call(self, call: Call, started: float, before: TokenUsage) -> None:
-        usage = self._context.usage
-        read, written = usage.read - before.read, usage.written - before.written
-        seconds = round(time.perf_counter() - started, 4)
-        self.listen(replace(call, tokens_read=read, tokens_written=written, seconds=seconds))
+    def _report_call(self, call: Call, started: float, before: Counter[str]) -> None:
+        used, seconds = self._context.usage - before, round(time.perf_counter() - started, 4)
+        self.listen(replace(call, tokens_read=used["read"], tokens_written=used["written"], seconds=seconds))
 
 
 def open_gguf(
