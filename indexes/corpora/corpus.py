@@ -228,15 +228,11 @@ def _read_items(lines: Iterable[bytes], format: str | None) -> Iterator[Numbered
     for number, line in enumerate(lines, start=1):
         try:
             passage = parse(line, number) if line.strip() else None
-        except (msgspec.DecodeError, UnicodeDecodeError, _BadLineError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             yield number, f"bad line: {error}"
         else:
             if passage:
                 yield number, passage if passage.text else f"passage {passage.id!r} has no text"
-
-
-class _BadLineError(Exception):
-    """A line that is well formed but no passage."""
 
 
 class _JsonLine(msgspec.Struct):
@@ -256,11 +252,13 @@ def _parse_json(line: bytes, _number: int) -> Passage:
     found = decode(line, _JsonLine)
     if found.passage_text is not None:
         if not found.doc_id or found.passage_id == "":
-            raise _BadLineError("`passage_text` without `doc_id` and `passage_id`")
+            raise msgspec.ValidationError("`passage_text` without `doc_id` and `passage_id`")
         return Passage(f"{found.doc_id}:{found.passage_id}", found.passage_text.strip())
     text = found.contents if found.contents is not None else found.text
     if found.id == "" or text is None:
-        raise _BadLineError("expected `id` with `contents` or `text`, or `doc_id`, `passage_id`, `passage_text`")
+        raise msgspec.ValidationError(
+            "expected `id` with `contents` or `text`, or `doc_id`, `passage_id`, `passage_text`"
+        )
     return Passage(str(found.id), text.strip(), (found.title or "").strip(), (found.url or "").strip())
 
 
@@ -269,7 +267,7 @@ def _parse_tsv(line: bytes, number: int) -> Passage | None:
     if number == 1 and columns[0].lower() == "id":
         return None
     if len(columns) not in (2, 3) or not columns[0].strip():
-        raise _BadLineError(f"expected id<TAB>text or id<TAB>text<TAB>title, found {len(columns)} columns")
+        raise msgspec.ValidationError(f"expected id<TAB>text or id<TAB>text<TAB>title, found {len(columns)} columns")
     return Passage(columns[0].strip(), columns[1].strip(), columns[2].strip() if len(columns) == 3 else "")
 
 
