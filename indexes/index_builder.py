@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -240,7 +240,7 @@ def _explain_bad_id(id: str, is_duplicate: bool) -> str:
     return f"the id {id!r} was seen before" if is_duplicate else ""
 
 
-class _PartWriter:
+class _PartWriter(AbstractContextManager["_PartWriter"]):
     """The files of an index in a directory, whole but for its info once the block has ended well."""
 
     def __init__(self, directory: Path, languages: Sequence[str], threads: int, thread_bytes: int) -> None:
@@ -253,9 +253,6 @@ class _PartWriter:
         self._offsets.write(bytes(8))
         self.hashed = hashlib.blake2b(digest_size=16)
         self._dates: dict[int, str] = {}  # only documents have them
-
-    def __enter__(self) -> "_PartWriter":
-        return self
 
     def __exit__(self, error: object, *_: object) -> None:
         """Commit, or roll back where the block failed; Tantivy's threads end either way."""
