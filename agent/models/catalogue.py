@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Literal
 
 from agent.models.bundled import SMOLLM2, PackagedWeights
@@ -23,10 +22,8 @@ from indexes.storage.files import hash_file, write_json_atomically
 from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
-WEIGHTS: Mapping[str, PackagedWeights] = MappingProxyType(  # to be pulled
-    {"minilm": minilm.WEIGHTS, "multilingual": multilingual.WEIGHTS}
-)
-FLAGS: Mapping[Kind, str] = MappingProxyType({"language": "model", "embedding": "embedder"})
+WEIGHTS = {"minilm": minilm.WEIGHTS, "multilingual": multilingual.WEIGHTS}  # to be pulled
+FLAGS: Mapping[Kind, str] = {"language": "model", "embedding": "embedder"}
 SHARE_OF_MEMORY = 0.6  # that a model may fill: the rest is other programs'
 RERANKER = "4"  # llama.cpp's number for a pooling that gives a score instead of a vector
 

@@ -18,7 +18,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -146,7 +146,7 @@ class Corpus:
     bytes_total: int  # on disk
     bytes_read: int = 0  # so far, for progress
     passages_read: int = 0  # so far, with lines that hold none
-    skipped_files: tuple[Path, ...] = field(default=())
+    skipped_files: tuple[Path, ...] = ()
     segment: bool = False  # whether these are documents, to be cut into passages
     languages: tuple[str, ...] = (ENGLISH,)  # of the passages, each of which has its own
 
