@@ -167,18 +167,18 @@ def show_chats(chats: "Sequence[ChatSummary]") -> None:
 
 def show_problems(verdict: "Verdict", *, as_json: bool) -> None:
     """All problems of a run, warnings on stderr. Raises `InvalidInputError` for errors, as the exit code shows."""
-    for warning in () if as_json else verdict.warnings:
-        log.warning("warning: %s", warning)
     if as_json:
         found = {"valid": not verdict.problems, "run": str(verdict.run), "turns": verdict.turns}
         print_json(found | {"problems": verdict.problems, "warnings": verdict.warnings})
-    elif not verdict.problems:
-        typer.echo(f"{verdict.run}: valid ({format_count(verdict.turns, 'turn')})")
     else:
+        for warning in verdict.warnings:
+            log.warning("warning: %s", warning)
         for problem in verdict.problems:
             typer.echo(strip_control_characters(str(problem)))
     if verdict.problems:
         raise InvalidInputError(format_count(len(verdict.problems), "problem"), where=str(verdict.run))
+    if not as_json:
+        typer.echo(f"{verdict.run}: valid ({format_count(verdict.turns, 'turn')})")
 
 
 def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, as_json: bool) -> None:
