@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.models.protocol import Conversation, LanguageModel, Listener, Reply, Task, TextListener
-from indexes.ranking.in_memory_bm25 import score_by_bm25
+from indexes.ranking.rankings import score_by_bm25
 from schemas.records import Call
 
 NEWEST_WEIGHT = 3  # times as much as earlier messages the last one counts

@@ -16,7 +16,7 @@ from agent.turn.answerability import is_answerable, lead_and_utterance, nearest_
 from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote, Reading
 from agent.turn.reading import compose_follow_up, read_quotes
-from indexes.ranking.in_memory_bm25 import score_by_bm25
+from indexes.ranking.rankings import score_by_bm25
 from indexes.ranking.vectors import Embedder, combine_vectors
 from indexes.text.analysis import ENGLISH
 from indexes.text.compounds import COMPOUNDING, find_compounds
