@@ -1,6 +1,6 @@
-"""What a reader of one document type is: the suffixes it reads, and how it turns a file's bytes into chunks.
+"""What a reader makes of a file's bytes, and how it decodes text: as UTF-8, as its byte order mark says, or by a guess.
 
-`reading.py` lists them. Text is decoded as UTF-8, as its byte order mark says, or by a guess, which is told.
+A guess is told. `reading.py` lists the readers.
 """
 
 import codecs
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from indexes.documents.chunking import Chunk
 from schemas.errors import InvalidInputError, list_with_limit
 
-MAX_TEXT_BYTES = 50_000_000  # of a text file; a larger one is left out
 MAX_NOTES = 5  # notes on the same oddity in one file
 
 
@@ -28,15 +27,6 @@ class ChunkedDocument:
 ReadDocument = Callable[[bytes], ChunkedDocument]
 # Text to a title, or "", and chunks; oddities are added to the list of notes.
 ChunkText = Callable[[str, list[str]], tuple[str, Iterable[Chunk]]]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentReader:
-    suffixes: tuple[str, ...]  # of its files, in lower case, with the dot
-    read: ReadDocument
-    max_bytes: int = MAX_TEXT_BYTES
-    is_data: bool = False  # whether passages are titled with the file's name even where they have headings
-    fragment: str = ""  # of the URI of a file whose viewers can go to a page: "#page={}"
 
 
 def read_as_text(chunk_text: ChunkText) -> ReadDocument:

@@ -1,7 +1,7 @@
 """Reading a person's own files: bytes from the disk, and passages with ids and titles from the bytes.
 
-`READERS` lists the types: to add one, write a module with a `DocumentReader` and list it here. `document_index.py`
-finds the files, `parse_cache.py` keeps the passages.
+`READERS` lists the types: to add one, write a module with a function that reads it and list it here.
+`document_index.py` finds the files, `parse_cache.py` keeps the passages.
 """
 
 import hashlib
@@ -23,18 +23,18 @@ from indexes.documents.chunking import (
     shorten_label,
     shorten_place,
 )
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader
-from indexes.documents.formats.data_files import CSV_TABLES, JSON_FILES, JSON_LINES
-from indexes.documents.formats.html import HTML
-from indexes.documents.formats.markdown import MARKDOWN
-from indexes.documents.formats.pages import IMAGES, PDF
-from indexes.documents.formats.plain_text import PLAIN_TEXT
-from indexes.documents.office.epub import EPUB
-from indexes.documents.office.mail import EML, MBOX
-from indexes.documents.office.open_document import ODP, ODS, ODT
-from indexes.documents.office.sheets import XLSX
-from indexes.documents.office.slides import PPTX
-from indexes.documents.office.word_files import DOCX, RTF
+from indexes.documents.document_reader import ChunkedDocument, ReadDocument, read_as_text
+from indexes.documents.formats.data_files import chunk_json, chunk_json_lines, chunk_table
+from indexes.documents.formats.html import chunk_html
+from indexes.documents.formats.markdown import chunk_markdown
+from indexes.documents.formats.pages import chunk_image, chunk_pdf
+from indexes.documents.formats.plain_text import chunk_text
+from indexes.documents.office.epub import chunk_epub
+from indexes.documents.office.mail import chunk_eml, chunk_mbox
+from indexes.documents.office.open_document import chunk_odp, chunk_ods, chunk_odt
+from indexes.documents.office.sheets import chunk_xlsx
+from indexes.documents.office.slides import chunk_pptx
+from indexes.documents.office.word_files import chunk_docx, chunk_rtf
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
 from indexes.text.dates import read_date
@@ -42,10 +42,38 @@ from indexes.text.languages import find_document_language
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Passage
 
-READERS: tuple[DocumentReader, ...] = (
-    PLAIN_TEXT, MARKDOWN, HTML, CSV_TABLES, JSON_FILES, JSON_LINES, PDF, DOCX, ODT, RTF, EPUB, PPTX, ODP, XLSX, ODS,
-    EML, MBOX, IMAGES,
-)  # fmt: skip
+MAX_BYTES, MAX_PACKED_BYTES = 50_000_000, 200_000_000  # of a file, and of one with more than text; a larger is left out
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentReader:
+    suffixes: tuple[str, ...]  # of its files, in lower case, with the dot
+    read: ReadDocument
+    max_bytes: int = MAX_BYTES
+    is_data: bool = False  # whether passages are titled with the file's name even where they have headings
+    fragment: str = ""  # of the URI of a file whose viewers can go to a page: "#page={}"
+
+
+READERS = (
+    DocumentReader((".txt",), read_as_text(chunk_text)),
+    DocumentReader((".md", ".markdown"), read_as_text(chunk_markdown)),
+    DocumentReader((".html", ".htm"), read_as_text(chunk_html)),
+    DocumentReader((".csv",), read_as_text(chunk_table), is_data=True),
+    DocumentReader((".json",), read_as_text(chunk_json), is_data=True),
+    DocumentReader((".jsonl",), read_as_text(chunk_json_lines)),
+    DocumentReader((".pdf",), chunk_pdf, MAX_PACKED_BYTES, fragment="#page={}"),
+    DocumentReader((".docx",), chunk_docx, MAX_PACKED_BYTES),
+    DocumentReader((".odt",), chunk_odt, MAX_PACKED_BYTES),
+    DocumentReader((".rtf",), chunk_rtf),
+    DocumentReader((".epub",), chunk_epub, MAX_PACKED_BYTES),
+    DocumentReader((".pptx",), chunk_pptx, MAX_PACKED_BYTES),
+    DocumentReader((".odp",), chunk_odp, MAX_PACKED_BYTES),
+    DocumentReader((".xlsx",), chunk_xlsx, MAX_PACKED_BYTES, is_data=True),
+    DocumentReader((".ods",), chunk_ods, MAX_PACKED_BYTES, is_data=True),
+    DocumentReader((".eml",), chunk_eml),
+    DocumentReader((".mbox",), chunk_mbox, MAX_PACKED_BYTES),
+    DocumentReader((".png", ".jpg", ".jpeg", ".tif", ".tiff"), chunk_image),
+)
 READER_BY_SUFFIX = {suffix: reader for reader in READERS for suffix in reader.suffixes}
 EXPECTED_SUFFIXES = ", ".join(suffix.removeprefix(".") for suffix in READER_BY_SUFFIX)  # for messages
 SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)

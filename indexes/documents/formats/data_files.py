@@ -15,7 +15,7 @@ from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop, shorten_label
-from indexes.documents.document_reader import DocumentReader, limit_notes, read_as_text
+from indexes.documents.document_reader import limit_notes
 from indexes.documents.formats.block_building import format_row
 from schemas.errors import InvalidInputError
 
@@ -93,9 +93,6 @@ def _detect_dialect(text: str) -> type[csv.Dialect]:
         return csv.excel
     found.doublequote = True  # the sniffer finds doubled quotes only if the sample has some
     return found
-
-
-CSV_TABLES = DocumentReader((".csv",), read_as_text(chunk_table), is_data=True)
 
 
 ROOT_PLACE = "$"
@@ -197,7 +194,3 @@ def _read_lines(text: str, notes: list[str]) -> Iterator[Block]:
         except (ValueError, RecursionError) as error:
             broken.append(f"line {number} is broken JSON ({error})")
     notes += limit_notes(broken, "lines are broken JSON")
-
-
-JSON_FILES = DocumentReader((".json",), read_as_text(chunk_json), is_data=True)
-JSON_LINES = DocumentReader((".jsonl",), read_as_text(chunk_json_lines))

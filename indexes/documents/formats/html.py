@@ -14,7 +14,6 @@ from operator import attrgetter, itemgetter
 from typing import Literal
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import Outline, format_table
 from indexes.text.analysis import word_set
 from indexes.text.control_characters import TolerantHtmlParser
@@ -218,6 +217,3 @@ class _BlockParser(TolerantHtmlParser):
         if not self._table_depth:
             rows, self._rows = self._rows, []
             self.blocks += self._outline.build_block(format_table(rows), prose=False)
-
-
-HTML = DocumentReader((".html", ".htm"), read_as_text(chunk_html))

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.document_reader import DocumentReader, read_as_text
 from indexes.documents.formats.block_building import Outline, build_list_block, format_rows
 from indexes.documents.formats.html import read_html_blocks
 
@@ -95,6 +94,3 @@ def _read_lines(token: Any) -> list[Line]:
         elif child.type in ("text", "code_inline", "image"):
             lines[-1] += child.content
     return [Line(number, line) for number, line in enumerate(lines, start=token.map[0] + 1)]
-
-
-MARKDOWN = DocumentReader((".md", ".markdown"), read_as_text(chunk_markdown))

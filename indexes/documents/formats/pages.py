@@ -16,7 +16,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.document_reader import ChunkedDocument
 from indexes.documents.formats.libraries import INSTALL, explain_faults, load_library
 from schemas.errors import InvalidInputError, MissingError, list_with_limit
 
@@ -117,10 +117,6 @@ def _split_paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
             paragraph = []
 
 
-IMAGES = DocumentReader((".png", ".jpg", ".jpeg", ".tif", ".tiff"), chunk_image)
-
-
-MAX_PDF_BYTES = 200_000_000  # of a file; a larger one is left out
 POINTS_PER_INCH, PIXELS_PER_INCH = 72, 300  # of a page; and of its picture, which is what Tesseract reads best
 MAX_NAMED_PAGES = 10
 
@@ -187,6 +183,3 @@ def _recognize_pages(data: bytes, pages: Sequence[str], pictures: Sequence[int],
     if len(pictures) > MAX_PAGES:
         notes.append(f"{_name_pages(pictures[MAX_PAGES:])} too, beyond the first {MAX_PAGES}, and not read")
     return read
-
-
-PDF = DocumentReader((".pdf",), chunk_pdf, max_bytes=MAX_PDF_BYTES, fragment="#page={}")

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from indexes.documents.chunking import Block, Line, chunk_blocks, end_with_full_stop
-from indexes.documents.document_reader import DocumentReader, read_as_text
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
 from indexes.documents.formats.block_building import build_list_block
 from indexes.text.sentence_ends import CLOSING, STOPS
 
@@ -79,6 +78,11 @@ class _TextLine:
 
 def _find_shape(line: _TextLine) -> str:
     return re.sub(r"\d", "0", line.text.split(maxsplit=1)[0])
+
+
+def chunk_text(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
+    """No title, and the passages, whose places are lines."""
+    return "", chunk_blocks(read_text_blocks(text))
 
 
 def read_text_blocks(text: str, *, headed: bool = True) -> Iterator[Block]:
@@ -214,6 +218,3 @@ def _may_go_on(line: _TextLine, following: _TextLine) -> bool:
     """Whether a line may go on in the next, which does not begin with a small letter."""
     is_cut = line.is_finished or following.text[0].islower() or following.begins_entry(line)
     return not is_cut and line.is_prose and following.is_prose
-
-
-PLAIN_TEXT = DocumentReader((".txt",), read_as_text(lambda text, _notes: ("", chunk_blocks(read_text_blocks(text)))))

@@ -8,7 +8,6 @@ from typing import Any
 from indexes.documents.formats.libraries import explain_faults, make_entity_error
 from schemas.errors import InvalidInputError
 
-MAX_ARCHIVE_BYTES = 200_000_000  # of a file; a larger one is left out
 MAX_MEMBERS = 10_000
 MAX_UNPACKED_BYTES = 200_000_000  # of the members that are read, together
 _CENTRAL_ENTRY = b"PK\x01\x02"  # what each entry of a ZIP file's directory begins with

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from indexes.documents.chunking import Chunk, chunk_sections
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader, decode_text, limit_notes
+from indexes.documents.document_reader import ChunkedDocument, decode_text, limit_notes
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults
-from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
+from indexes.documents.office.archives import Archive
 from schemas.errors import InvalidInputError
 
 KIND = "book (EPUB)"
@@ -56,6 +56,3 @@ def _chunk_chapters(archive: Archive, names: list[str], notes: list[str]) -> Ite
         else:
             yield from chunk_sections(blocks, f"part{number}")
     notes += limit_notes(unread, "parts cannot be read")
-
-
-EPUB = DocumentReader((".epub",), chunk_epub, max_bytes=MAX_ARCHIVE_BYTES)

@@ -16,7 +16,7 @@ from email.utils import getaddresses, parsedate_to_datetime
 from itertools import groupby, islice
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader, decode_text, limit_notes
+from indexes.documents.document_reader import ChunkedDocument, decode_text, limit_notes
 from indexes.documents.formats.block_building import format_row
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults
@@ -46,6 +46,10 @@ def chunk_message(data: bytes, place: str) -> Iterator[Chunk]:
         blocks = [described, *_read_body([part for part in parts if part not in attached])]
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
     return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed))
+
+
+def chunk_eml(data: bytes) -> ChunkedDocument:
+    return ChunkedDocument(chunks=tuple(chunk_message(data, "message")))
 
 
 def _describe_message(message: Message, date: str, attachments: Sequence[str]) -> tuple[str, Block]:
@@ -144,7 +148,6 @@ def _read_plain_text(text: str) -> Iterator[Block]:
         yield from (replace(block, headings=(QUOTED, *block.headings)) for block in read_text_blocks(run, headed=False))
 
 
-MAX_MAILBOX_BYTES = 200_000_000  # of a file; a larger one is left out
 MAX_MESSAGES = 20_000  # the rest is left out
 # A line that begins with "From " and ends with a year, below an empty line.
 _START = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\d{4}\r?\n")
@@ -173,9 +176,3 @@ def _chunk_messages(data: bytes, notes: list[str]) -> Iterator[Chunk]:
         except InvalidInputError as error:
             unread.append(f"message {number} {error.what}")
     notes += limit_notes(unread, "messages cannot be read")
-
-
-MBOX = DocumentReader((".mbox",), chunk_mbox, max_bytes=MAX_MAILBOX_BYTES)
-
-
-EML = DocumentReader((".eml",), lambda data: ChunkedDocument(chunks=tuple(chunk_message(data, "message"))))

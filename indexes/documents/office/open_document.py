@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any
 
 from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.document_reader import ChunkedDocument
 from indexes.documents.formats.block_building import Outline, format_table
 from indexes.documents.formats.data_files import TableRow
 from indexes.documents.formats.libraries import explain_faults
-from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
+from indexes.documents.office.archives import Archive
 from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number
 from indexes.documents.office.slides import Slide, chunk_slides, number_lines
 from schemas.errors import InvalidInputError
@@ -133,9 +133,6 @@ def _format_value(cell: Any) -> str:
     return " ".join(read_paragraphs(cell))
 
 
-ODS = DocumentReader((".ods",), chunk_ods, max_bytes=MAX_ARCHIVE_BYTES, is_data=True)
-
-
 TEXT_KIND = "OpenDocument text"
 TITLE = "Title"  # a style
 _INDEXES = {f"{TEXT}{name}-index" for name in ("alphabetical", "illustration", "object", "table", "user")}
@@ -179,9 +176,6 @@ def _read_paragraph(element: Any, outline: Outline, titles: set[str]) -> Iterato
         yield from outline.build_block(lines)
 
 
-ODT = DocumentReader((".odt",), chunk_odt, max_bytes=MAX_ARCHIVE_BYTES)
-
-
 PRESENTATION_KIND = "OpenDocument presentation"
 
 
@@ -213,6 +207,3 @@ def _walk_page(element: Any) -> Iterator[Any]:
 def _read_box(shape: Any) -> list[Line]:
     table = next(shape.iter(f"{TABLE}table"), None)
     return read_table(table) if table is not None else number_lines(read_paragraphs(shape))
-
-
-ODP = DocumentReader((".odp",), chunk_odp, max_bytes=MAX_ARCHIVE_BYTES)

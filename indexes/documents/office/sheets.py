@@ -11,11 +11,11 @@ from itertools import chain
 from typing import Any
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, escape_place
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.document_reader import ChunkedDocument
 from indexes.documents.formats.block_building import format_row
 from indexes.documents.formats.data_files import TableRow, name_columns
 from indexes.documents.formats.libraries import explain_faults, load_library
-from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
+from indexes.documents.office.archives import Archive
 
 MAX_ROWS, MAX_CHARACTERS = 100_000, 50_000_000  # of a file, over all its sheets; the rest is left out
 MAX_COLUMNS = 1_000  # of a row; the rest is left out
@@ -121,6 +121,3 @@ def _format_amount(value: float, shape: str) -> str:
         return f"{format_number(round(100 * value, 10), decimals)}%"
     currency = _CURRENCY.search(plain)
     return " ".join(filter(None, (format_number(value, decimals), currency and currency[0])))
-
-
-XLSX = DocumentReader((".xlsx",), chunk_xlsx, max_bytes=MAX_ARCHIVE_BYTES, is_data=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from indexes.documents.chunking import NOTES, Block, Chunk, Line, chunk_blocks, end_with_full_stop
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.document_reader import ChunkedDocument
 from indexes.documents.formats.block_building import build_list_block, format_table
 from indexes.documents.formats.libraries import explain_faults, load_library
-from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
+from indexes.documents.office.archives import Archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,3 @@ def _read_shape(shape: Any) -> list[Line]:
         rows = [[Line(1, " ".join(cell.text.split())) for cell in row.cells] for row in shape.table.rows]
         return format_table(rows)
     return number_lines(paragraph.text for paragraph in shape.text_frame.paragraphs) if shape.has_text_frame else []
-
-
-PPTX = DocumentReader((".pptx",), chunk_pptx, max_bytes=MAX_ARCHIVE_BYTES)

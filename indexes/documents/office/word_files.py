@@ -10,12 +10,12 @@ from dataclasses import replace
 from itertools import groupby
 
 from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
-from indexes.documents.document_reader import ChunkedDocument, DocumentReader
+from indexes.documents.document_reader import ChunkedDocument
 from indexes.documents.formats.block_building import format_table
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.formats.plain_text import read_text_blocks
-from indexes.documents.office.archives import MAX_ARCHIVE_BYTES, Archive
+from indexes.documents.office.archives import Archive
 from schemas.errors import InvalidInputError
 
 WORD = "Word file"
@@ -44,9 +44,6 @@ def chunk_docx(data: bytes) -> ChunkedDocument:
         notes_apart = _FIRST_NOTE.sub(f"<h2>{NOTES}</h2><ol>", _BACK.sub("", _REFERENCE.sub("", made.value)))
         _, blocks = read_html_blocks(notes_apart)
     return ChunkedDocument(title, tuple(chunk_sections(blocks)))
-
-
-DOCX = DocumentReader((".docx",), chunk_docx, max_bytes=MAX_ARCHIVE_BYTES)
 
 
 RICH_TEXT = "rich text file"
@@ -86,6 +83,3 @@ def _read_blocks(text: str) -> Iterator[Block]:
             for block in read_text_blocks(_END.sub("\n\n", "\n".join(lines))):
                 headings = block.headings or headings
                 yield replace(block, headings=headings)
-
-
-RTF = DocumentReader((".rtf",), chunk_rtf)
