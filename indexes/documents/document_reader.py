@@ -1,15 +1,19 @@
-"""What a reader makes of a file's bytes, and how it decodes text: as UTF-8, as its byte order mark says, or by a guess.
+"""What readers of documents share: what they return, how they decode text, and the libraries that only some need.
 
-A guess is told. `reading.py` lists the readers.
+`reading.py` lists the readers. Text is decoded as UTF-8, as its byte order mark says, or by a guess, which is told.
 """
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 from indexes.documents.chunking import Chunk
-from schemas.errors import InvalidInputError, list_with_limit
+from schemas.errors import ConvagentError, InvalidInputError, MissingError, list_with_limit
 
 MAX_NOTES = 5  # notes on the same oddity in one file
 
@@ -86,3 +90,39 @@ def _decode_bytes(data: bytes) -> tuple[str, str]:
         raise InvalidInputError("is text in no encoding that is known here, or no text")
     best = min(found, key=lambda match: (match.chaos, -match.coherence, GUESSED_ENCODINGS.index(match.encoding)))
     return data.decode(best.encoding, "replace"), best.encoding
+
+
+INSTALL = "pip install 'convagent[documents]'"
+MAX_ERROR_CHARACTERS = 200  # of a library's own words
+DECLARES_ENTITIES = "declares XML entities, which are not expanded"  # which may make it grow, or ask for other files
+
+
+def load_library(name: str) -> Any:
+    """A module of the extra `documents`. Raises `MissingError`, without where, if it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingError(f"cannot be read without {name.partition('.')[0]}; install it: {INSTALL}") from error
+
+
+@contextmanager
+def explain_faults(kind: str) -> Iterator[None]:
+    """Within the block, what a library raises for broken bytes becomes an `InvalidInputError`: "is a broken `kind`".
+
+    What libraries raise for broken files has no common base. Their warnings are not shown.
+    """
+    from defusedxml import DefusedXmlException
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (ConvagentError, MemoryError):
+        raise
+    except DefusedXmlException as error:
+        raise InvalidInputError(DECLARES_ENTITIES) from error
+    except RecursionError as error:
+        raise InvalidInputError("is nested too deeply") from error
+    except Exception as error:
+        what = " ".join(str(error).split())[:MAX_ERROR_CHARACTERS] or type(error).__name__
+        raise InvalidInputError(f"is a broken {kind} ({what})") from error

@@ -16,8 +16,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
-from indexes.documents.document_reader import ChunkedDocument
-from indexes.documents.formats.libraries import INSTALL, explain_faults, load_library
+from indexes.documents.document_reader import INSTALL, ChunkedDocument, explain_faults, load_library
 from schemas.errors import InvalidInputError, MissingError, list_with_limit
 
 PROGRAM = "tesseract"

@@ -5,7 +5,7 @@ import re
 import zipfile
 from typing import Any
 
-from indexes.documents.formats.libraries import explain_faults, make_entity_error
+from indexes.documents.document_reader import DECLARES_ENTITIES, explain_faults
 from schemas.errors import InvalidInputError
 
 MAX_MEMBERS = 10_000
@@ -61,7 +61,7 @@ class Archive:
             for name in sorted(self.names):
                 data = self.read(name) if _MARKUP.search(name) and not name.startswith(left_out) else b""
                 if any(sign in data for sign in _DECLARATIONS):
-                    raise make_entity_error()
+                    raise InvalidInputError(DECLARES_ENTITIES)
                 archive.writestr(zipfile.ZipInfo(name), data)
         copy.seek(0)
         return copy

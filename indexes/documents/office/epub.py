@@ -6,9 +6,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from indexes.documents.chunking import Chunk, chunk_sections
-from indexes.documents.document_reader import ChunkedDocument, decode_text, limit_notes
+from indexes.documents.document_reader import ChunkedDocument, decode_text, explain_faults, limit_notes
 from indexes.documents.formats.html import read_html_blocks
-from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import Archive
 from schemas.errors import InvalidInputError
 

@@ -9,10 +9,9 @@ from itertools import islice
 from typing import Any
 
 from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
-from indexes.documents.document_reader import ChunkedDocument
+from indexes.documents.document_reader import ChunkedDocument, explain_faults
 from indexes.documents.formats.block_building import Outline, format_table
 from indexes.documents.formats.data_files import TableRow
-from indexes.documents.formats.libraries import explain_faults
 from indexes.documents.office.archives import Archive
 from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number
 from indexes.documents.office.slides import Slide, chunk_slides, number_lines

@@ -11,10 +11,9 @@ from itertools import chain
 from typing import Any
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, escape_place
-from indexes.documents.document_reader import ChunkedDocument
+from indexes.documents.document_reader import ChunkedDocument, explain_faults, load_library
 from indexes.documents.formats.block_building import format_row
 from indexes.documents.formats.data_files import TableRow, name_columns
-from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import Archive
 
 MAX_ROWS, MAX_CHARACTERS = 100_000, 50_000_000  # of a file, over all its sheets; the rest is left out

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from indexes.documents.chunking import NOTES, Block, Chunk, Line, chunk_blocks, end_with_full_stop
-from indexes.documents.document_reader import ChunkedDocument
+from indexes.documents.document_reader import ChunkedDocument, explain_faults, load_library
 from indexes.documents.formats.block_building import build_list_block, format_table
-from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.office.archives import Archive
 
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 from itertools import groupby
 
 from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
-from indexes.documents.document_reader import ChunkedDocument
+from indexes.documents.document_reader import ChunkedDocument, explain_faults, load_library
 from indexes.documents.formats.block_building import format_table
 from indexes.documents.formats.html import read_html_blocks
-from indexes.documents.formats.libraries import explain_faults, load_library
 from indexes.documents.formats.plain_text import read_text_blocks
 from indexes.documents.office.archives import Archive
 from schemas.errors import InvalidInputError
