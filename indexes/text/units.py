@@ -1,8 +1,8 @@
 """Splitting a passage into units: sentences, list items, table rows, headings and boilerplate.
 
 Its lines are read as blocks first: table rows, list items, headings of one line, and running text. The readers of
-documents keep lines (`indexes/documents/formats/block_building.py`): an item ends with ";" or ".", a row is `name:
-value; name: value.`, and a heading that nothing stands below ends with a full stop. Text of the web is one line.
+documents keep lines (`indexes/documents/chunking.py`): an item ends with ";" or ".", a row is `name: value; name:
+value.`, and a heading that nothing stands below ends with a full stop. Text of the web is one line.
 
 Nothing but white space is lost: the texts of the units, in order, are the words of the passage. Headings and what else
 a web page has glued to the front of a sentence are split off where that is sure (`headings.py`). A unit that says

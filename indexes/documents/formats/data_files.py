@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
-from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, end_with_full_stop, shorten_label
+from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, format_row, shorten_label
 from indexes.documents.document_reader import limit_notes
-from indexes.documents.formats.block_building import format_row
 from schemas.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -111,7 +110,8 @@ def chunk_json(text: str, _notes: list[str]) -> tuple[str, list[Chunk]]:
 
 def describe_value(value: Any) -> str:
     """A JSON value as a line of text: its plain values, each with its path."""
-    return end_with_full_stop("; ".join(_name_text(path, text) for path, text in _list_leaves(value, "")))
+    leaves = list(_list_leaves(value, ""))
+    return format_row([path for path, _ in leaves], [text for _, text in leaves])
 
 
 def _chunk_below(value: Any, path: str) -> Iterator[Chunk]:
@@ -130,7 +130,7 @@ def _chunk_below(value: Any, path: str) -> Iterator[Chunk]:
 
 def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
     """The keys of an object whose values become passages of their own."""
-    words = (word for own, text in _list_leaves(value, "") for word in _name_text(own, text).split())
+    words = (word for leaf in _list_leaves(value, "") for word in " ".join(leaf).split())
     fits = next(islice(words, MAX_WORDS, None), None) is None  # of a large one only the beginning is looked at
     if fits and path.endswith("]"):
         return []
@@ -162,10 +162,6 @@ def _list_leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _list_leaves(item, f"{path}[{number}]")
     elif text := ", ".join(map(_format_scalar, value)) if isinstance(value, list) else _format_scalar(value):
         yield path, text
-
-
-def _name_text(path: str, text: str) -> str:
-    return f"{shorten_label(path)}: {text}" if path else text
 
 
 def _format_scalar(value: Any) -> str:

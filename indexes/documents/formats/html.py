@@ -13,8 +13,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Literal
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.formats.block_building import Outline, format_table
+from indexes.documents.chunking import Block, Chunk, Line, Outline, chunk_blocks, format_table
 from indexes.text.analysis import word_set
 from indexes.text.control_characters import TolerantHtmlParser
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
-from indexes.documents.formats.block_building import Outline, build_list_block, format_rows
+from indexes.documents.chunking import Block, Chunk, Line, Outline, build_list_block, chunk_blocks, format_rows
 from indexes.documents.formats.html import read_html_blocks
 
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, end_with_full_stop
-from indexes.documents.formats.block_building import build_list_block
+from indexes.documents.chunking import Block, Chunk, Line, build_list_block, chunk_blocks, end_with_full_stop
 from indexes.text.sentence_ends import CLOSING, STOPS
 
 MIN_WRAPPED_CHARACTERS = 45  # a shorter line was meant to end where it does, unless it is of a narrow column

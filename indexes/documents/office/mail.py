@@ -15,9 +15,8 @@ from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 from itertools import groupby, islice
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, format_row
 from indexes.documents.document_reader import ChunkedDocument, decode_text, explain_faults, limit_notes
-from indexes.documents.formats.block_building import format_row
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.plain_text import read_text_blocks
 from schemas.errors import InvalidInputError

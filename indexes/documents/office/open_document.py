@@ -8,9 +8,8 @@ from collections.abc import Container, Iterator
 from itertools import islice
 from typing import Any
 
-from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
+from indexes.documents.chunking import NOTES, Block, Line, Outline, chunk_sections, format_table
 from indexes.documents.document_reader import ChunkedDocument, explain_faults
-from indexes.documents.formats.block_building import Outline, format_table
 from indexes.documents.formats.data_files import TableRow
 from indexes.documents.office.archives import Archive
 from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number

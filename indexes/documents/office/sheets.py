@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, escape_place
+from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, escape_place, format_row
 from indexes.documents.document_reader import ChunkedDocument, explain_faults, load_library
-from indexes.documents.formats.block_building import format_row
 from indexes.documents.formats.data_files import TableRow, name_columns
 from indexes.documents.office.archives import Archive
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from indexes.documents.chunking import NOTES, Block, Chunk, Line, chunk_blocks, end_with_full_stop
+from indexes.documents.chunking import NOTES, Block, Chunk, Line, Outline, chunk_blocks, format_table
 from indexes.documents.document_reader import ChunkedDocument, explain_faults, load_library
-from indexes.documents.formats.block_building import build_list_block, format_table
 from indexes.documents.office.archives import Archive
 
 
@@ -28,14 +27,15 @@ def number_lines(texts: Iterable[str]) -> list[Line]:
 
 
 def _build_blocks(slide: Slide) -> Iterator[Block]:
-    headings = (slide.title,) if slide.title else ()
-    boxes = [text for text in slide.texts if text]
-    if slide.title and not boxes and not slide.notes:
-        yield Block((Line(1, end_with_full_stop(slide.title)),))
-    for box in boxes:
-        yield build_list_block(box, headings) if len(box) > 1 else Block(tuple(box), headings)
-    if slide.notes:
-        yield Block(tuple(number_lines(slide.notes)), (*headings, NOTES))
+    outline = Outline()
+    if slide.title:
+        yield from outline.add_heading(1, Line(1, slide.title))
+    for box in slide.texts:
+        yield from outline.build_list(box) if len(box) > 1 else outline.build_block(box)
+    if notes := number_lines(slide.notes):
+        yield from outline.add_heading(2, Line(1, NOTES))
+        yield from outline.build_block(notes)
+    yield from outline.finish()
 
 
 KIND = "PowerPoint presentation"

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from indexes.documents.chunking import NOTES, Block, Line, chunk_sections
+from indexes.documents.chunking import NOTES, Block, Line, chunk_sections, format_table
 from indexes.documents.document_reader import ChunkedDocument, explain_faults, load_library
-from indexes.documents.formats.block_building import format_table
 from indexes.documents.formats.html import read_html_blocks
 from indexes.documents.formats.plain_text import read_text_blocks
 from indexes.documents.office.archives import Archive
