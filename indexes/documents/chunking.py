@@ -15,10 +15,11 @@ import hashlib
 import os
 import re
 import textwrap
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from indexes.text.sentences import split_sentences
 from schemas.records import Mark
@@ -209,26 +210,17 @@ def _cut_block(block: Block, whole: str) -> list[str]:
         found: Sequence[str] = whole.split("\n")
     else:
         found = split_sentences(whole) if len(whole) <= MAX_SPLITTABLE_CHARACTERS else [whole]
-    cut = (
-        textwrap.wrap(text, MAX_SENTENCE_CHARACTERS) if len(text) > MAX_SENTENCE_CHARACTERS else [text]
-        for text in found
-    )
-    return [part for parts in cut for part in parts]
+    return [part for text in found for part in textwrap.wrap(text, MAX_SENTENCE_CHARACTERS)]
 
 
 def _locate_parts(parts: Iterable[str], lines: Sequence[Line]) -> Iterator[tuple[str, int, int]]:
     """The parts of some lines with their first and last line, found by counting the characters except white space."""
-    numbers = [(line.number, _count_visible(line.text)) for line in lines]
-    at, left = 0, numbers[0][1]  # an index into `numbers`, and the characters of that line that are left
+    ends = list(accumulate(_count_visible(line.text) for line in lines))
+    at = 0
     for text in parts:
-        while not left and at + 1 < len(numbers):
-            at, left = at + 1, numbers[at + 1][1]
-        first, size = numbers[at][0], _count_visible(text)
-        while size > left and at + 1 < len(numbers):
-            size -= left
-            at, left = at + 1, numbers[at + 1][1]
-        left -= min(size, left)
-        yield text, first, numbers[at][0]
+        first = bisect_right(ends, at)
+        at += _count_visible(text)
+        yield text, lines[first].number, lines[bisect_left(ends, at)].number
 
 
 def _count_visible(text: str) -> int:
