@@ -5,6 +5,7 @@ The model is loaded only for what the stop words do not show to be English; that
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -67,22 +68,10 @@ def find_question_language(question: str, languages: Collection[str] = ()) -> st
 
 
 def _count_all(words: Sequence[str], languages: Iterable[str]) -> dict[str, int]:
-    """How many words are stop words of each language; each word of a long text is looked up once, not in all."""
-    counts = dict.fromkeys(sorted(languages), 0)
-    languages_of = _map_stop_words(frozenset(counts))
-    for word in words:
-        for language in languages_of.get(word, ()):
-            counts[language] += 1
-    return counts
-
-
-@lru_cache(maxsize=8)
-def _map_stop_words(languages: frozenset[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for language in languages:
-        for word in load_stop_words(language):
-            found.setdefault(word, []).append(language)
-    return found
+    """How many words are stop words of each language."""
+    counted = Counter(words)
+    distinct = frozenset(counted)
+    return {each: sum(counted[word] for word in distinct & load_stop_words(each)) for each in sorted(languages)}
 
 
 def _is_plain_english(counts: Mapping[str, int], words: int) -> bool:

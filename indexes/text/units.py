@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 from indexes.text.headings import (
     WINDOW,
@@ -39,30 +38,31 @@ _BINDING = re.compile(
     r"|nicht|nur\b|limit|condition|bedingung|unless|if\b|when\b|wenn\b",
     re.IGNORECASE,
 )  # a label that is part of what it stands before
-Kind = Literal["text", "item", "row", "heading"]
 
 
 @dataclass(frozen=True, slots=True)
-class TextBlock:
+class Piece:
+    """A block of a passage's text, or what a block of running text, of the kind "sentence", is split into."""
+
     text: str
-    kind: Kind
+    kind: UnitKind
 
 
-def read_text_blocks(text: str, title: str = "") -> Iterator[TextBlock]:
+def read_text_blocks(text: str, title: str = "") -> Iterator[Piece]:
     """The blocks of a passage's text, in order, with all its words."""
     lines = list(_join_wrapped_lines(text))
     after_item = False
     for number, line in enumerate(lines):
         if number == 0 and len(lines) > 1 and _is_heading_line(line, title):
-            yield TextBlock(line, "heading")
+            yield Piece(line, "heading")
             continue
         is_row = _is_row(line)
         is_clause = ". " not in line and len(line.split()) <= 25 and not line.endswith(":")  # the last item of a list?
         is_item = not is_row and (line.endswith(";") or bool(_BULLET.match(line)) or (after_item and is_clause))
         label, rest = ("", line) if is_row else _cut_label(line, title, is_item=is_item)
         if label:
-            yield TextBlock(label, "heading")
-        yield TextBlock(rest, "row" if is_row else "item" if is_item else "text")
+            yield Piece(label, "heading")
+        yield Piece(rest, "row" if is_row else "item" if is_item else "sentence")
         after_item = is_item and line.endswith(";")
 
 
@@ -175,12 +175,6 @@ _UNSPACED_STOP = re.compile(r"[。！？](?=\w)")  # Chinese and Japanese have n
 MAX_HEADINGS = 4  # that are kept where one follows another directly, as in a menu
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    text: str
-    kind: UnitKind
-
-
 def split_units(passage: Passage) -> tuple[Unit, ...]:
     """The units of a passage, in order. Takes time in proportion to the length of its text."""
     return _split(passage.text, passage.title)
@@ -212,11 +206,11 @@ def _split(text: str, title: str) -> tuple[Unit, ...]:
     return _connect(list(_place_under_headings(pieces, title)))
 
 
-def _split_block(block: TextBlock) -> Iterator[_Piece]:
+def _split_block(block: Piece) -> Iterator[Piece]:
     """A row, heading or item as it is; of running text its sentences, list items and what is glued to their fronts."""
     words = _UNSPACED_STOP.sub(r"\g<0> ", block.text).split()
     if block.kind in ("row", "heading"):
-        yield _Piece(" ".join(words), block.kind)
+        yield Piece(" ".join(words), block.kind)
         return
     items = find_item_starts(words)
     starts = sorted((set(find_sentence_starts(words)) - {item + 1 for item in items}) | set(items) | {0})
@@ -225,27 +219,27 @@ def _split_block(block: TextBlock) -> Iterator[_Piece]:
         yield from _split_front(words[start:end], is_item=is_item)
 
 
-def _split_front(words: Sequence[str], *, is_item: bool) -> Iterator[_Piece]:
+def _split_front(words: Sequence[str], *, is_item: bool) -> Iterator[Piece]:
     start = 0
     while not is_boilerplate(rest := " ".join(words[start : start + WINDOW])):
         count = count_glued_words(words[start : start + WINDOW])
         if not 0 < count < len(words) - start:
             break
         glued = " ".join(words[start : start + count])
-        yield _Piece(glued, "boilerplate" if is_boilerplate(glued) else "heading")
+        yield Piece(glued, "boilerplate" if is_boilerplate(glued) else "heading")
         start, is_item = start + count, False
     yield _classify(rest if start + WINDOW >= len(words) else " ".join(words[start:]), is_item=is_item)
 
 
-def _classify(text: str, *, is_item: bool) -> _Piece:
+def _classify(text: str, *, is_item: bool) -> Piece:
     if is_boilerplate(text):
-        return _Piece(text, "boilerplate")
+        return Piece(text, "boilerplate")
     if is_item:
-        return _Piece(text, "item")
-    return _Piece(text, "heading" if is_heading(text) else "sentence")
+        return Piece(text, "item")
+    return Piece(text, "heading" if is_heading(text) else "sentence")
 
 
-def _tell_headings_from_items(pieces: Sequence[_Piece]) -> list[_Piece]:
+def _tell_headings_from_items(pieces: Sequence[Piece]) -> list[Piece]:
     """A numbered title with sentences below is a heading; what a passage has alone is a sentence."""
     told = list(pieces)
     for number, piece in enumerate(pieces):
@@ -257,7 +251,7 @@ def _tell_headings_from_items(pieces: Sequence[_Piece]) -> list[_Piece]:
     return told
 
 
-def _place_under_headings(pieces: Sequence[_Piece], title: str) -> Iterator[Unit]:
+def _place_under_headings(pieces: Sequence[Piece], title: str) -> Iterator[Unit]:
     """The pieces as units. A heading replaces those before it, unless it follows them directly."""
     above = tuple(part for part in title.split(": ") if part)
     current: list[str] = []
@@ -272,7 +266,7 @@ def _place_under_headings(pieces: Sequence[_Piece], title: str) -> Iterator[Unit
         yield Unit(piece.text, piece.kind, place, headings, hangs, may_have_heading=doubtful)
 
 
-def _hangs(piece: _Piece, headings: Sequence[str]) -> bool:
+def _hangs(piece: Piece, headings: Sequence[str]) -> bool:
     if names_its_subject(piece.text, headings):
         return False
     return points_back(piece.text, is_item=piece.kind == "item") or limits_what_stands_before(piece.text)
@@ -295,5 +289,5 @@ def _connect(units: Sequence[Unit]) -> tuple[Unit, ...]:
                 needs[before].add(unit.place)
         before = unit.place
         if unit.kind != "item":
-            lead_in = unit.place if re.search(r":$", unit.text) else -1
+            lead_in = unit.place if unit.text.endswith(":") else -1
     return tuple(replace(unit, needs=tuple(sorted(needs[unit.place]))) for unit in units)

@@ -105,10 +105,10 @@ class Column:
         numbers = [number for number in found if number]
         return numbers if len(numbers) == len(found) and len({number.unit for number in numbers}) == 1 else []
 
-    def are_distinct(self, rows: Sequence[int] | None = None) -> bool:
-        """Whether each of some rows, or of all, has another value."""
-        values = [self.cells[row].casefold() for row in rows] if rows else [cell.casefold() for cell in self.cells]
-        return len(set(values)) == len(values) and "" not in values
+    def are_distinct(self) -> bool:
+        """Whether each row has another value."""
+        values = {cell.casefold() for cell in self.cells}
+        return len(values) == len(self.cells) and "" not in values
 
 
 @dataclass(frozen=True, eq=False)
