@@ -66,13 +66,6 @@ def shorten_label(text: str) -> str:
     return text if len(text) <= MAX_LABEL_CHARACTERS else f"{text[: MAX_LABEL_CHARACTERS - 1].rstrip()}…"
 
 
-def build_list_block(items: Sequence[Line], headings: tuple[str, ...] = (), heading_line: int = 0) -> Block:
-    """A list with punctuation after each item, so that items stay apart when the lines are joined."""
-    *others, last = items
-    ended = [Line(item.number, _end_item(item.text)) for item in others]
-    return Block((*ended, Line(last.number, end_with_full_stop(last.text))), headings, heading_line, prose=False)
-
-
 def _end_item(text: str) -> str:
     is_short = len(text.split()) <= MAX_SHORT_ITEM_WORDS and end_with_full_stop(text) != text
     return f"{text};" if is_short else end_with_full_stop(text)
@@ -126,9 +119,10 @@ class Outline:
             yield Block(tuple(lines), self.headings, self.take_heading_line(), prose)
 
     def build_list(self, items: Sequence[Line]) -> Iterator[Block]:
-        """A list below the headings; nothing where it has no items."""
-        if items:
-            yield build_list_block(items, self.headings, self.take_heading_line())
+        """A list with punctuation after each item, so that items stay apart when the lines are joined."""
+        ended = [Line(item.number, _end_item(item.text)) for item in items[:-1]]
+        ended += [Line(item.number, end_with_full_stop(item.text)) for item in items[-1:]]
+        yield from self.build_block(ended, prose=False)
 
     def finish(self) -> Iterator[Block]:
         """The last heading as a paragraph, if nothing came below it."""

@@ -162,10 +162,9 @@ class _BlockParser(TolerantHtmlParser):
             self._skipped_depth = max(0, self._skipped_depth - 1)
         elif tag not in INLINE_TAGS and not self._skipped_depth and not self._is_in_furniture():
             self._finish_paragraph()
-            if tag in LIST_TAGS:
-                self._leave_list()
-            elif tag == "table":
-                self._leave_table()
+            self._list_depth = max(0, self._list_depth - (tag in LIST_TAGS))
+            self._table_depth = max(0, self._table_depth - (tag == "table"))
+            self._finish_closed()
             self._tag = ""
 
     def handle_data(self, data: str) -> None:
@@ -175,8 +174,8 @@ class _BlockParser(TolerantHtmlParser):
     def close(self) -> None:
         super().close()
         self._finish_paragraph()
-        self._leave_table(all_levels=True)
-        self._leave_list(all_levels=True)
+        self._list_depth = self._table_depth = 0
+        self._finish_closed()
         self.blocks += self._outline.finish()
 
     def _is_in_furniture(self) -> bool:
@@ -194,7 +193,8 @@ class _BlockParser(TolerantHtmlParser):
         if self._tag == "title":
             self.title = self.title or whole.text
         elif _HEADING.fullmatch(self._tag):
-            self._leave_list(all_levels=True)
+            self._list_depth = 0
+            self._finish_closed()
             self.blocks += self._outline.add_heading(int(self._tag[1]), whole)
         elif self._table_depth and self._rows:
             *before, cell = self._rows[-1] or [whole]
@@ -205,14 +205,11 @@ class _BlockParser(TolerantHtmlParser):
         else:
             self.blocks += self._outline.build_block(lines)
 
-    def _leave_list(self, *, all_levels: bool = False) -> None:
-        self._list_depth = 0 if all_levels else max(0, self._list_depth - 1)
+    def _finish_closed(self) -> None:
+        """Make blocks of the table and the list that no tag holds open."""
+        if not self._table_depth:
+            self.blocks += self._outline.build_block(format_table(self._rows), prose=False)
+            self._rows = []
         if not self._list_depth:
             self.blocks += self._outline.build_list(self._items)
             self._items = []
-
-    def _leave_table(self, *, all_levels: bool = False) -> None:
-        self._table_depth = 0 if all_levels else max(0, self._table_depth - 1)
-        if not self._table_depth:
-            rows, self._rows = self._rows, []
-            self.blocks += self._outline.build_block(format_table(rows), prose=False)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from indexes.documents.chunking import Block, Chunk, Line, Outline, build_list_block, chunk_blocks, format_rows
+from indexes.documents.chunking import Block, Chunk, Line, Outline, chunk_blocks, format_rows
 from indexes.documents.formats.html import read_html_blocks
 
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
@@ -22,8 +22,8 @@ def _read_blocks(text: str) -> Iterator[Block]:
 
     if front := _FRONT_MATTER.match(text):
         numbered = enumerate(front[1].split("\n"), start=2)
-        if lines := [Line(number, line) for number, line in numbered if line.strip() and not line.startswith("title:")]:
-            yield build_list_block(lines)
+        lines = [Line(number, line) for number, line in numbered if line.strip() and not line.startswith("title:")]
+        yield from Outline().build_list(lines)
         text = "\n" * front[0].count("\n") + text[front.end() :]
     outline = Outline()
     tokens: Iterator[Any] = iter(MarkdownIt("commonmark").enable("table").parse(text))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from indexes.documents.chunking import Block, Chunk, Line, build_list_block, chunk_blocks, end_with_full_stop
+from indexes.documents.chunking import Block, Chunk, Line, Outline, chunk_blocks, end_with_full_stop
 from indexes.text.sentence_ends import CLOSING, STOPS
 
 MIN_WRAPPED_CHARACTERS = 45  # a shorter line was meant to end where it does, unless it is of a narrow column
@@ -119,7 +119,7 @@ def _read_paragraph(lines: Sequence[_TextLine], width: int) -> Iterator[Block]:
     if any(line.is_item for line in lines):
         joined = ((group[0].number, " ".join(line.text for line in group)) for group in groups)
         items = [Line(number, _BULLET.sub("", text, count=1)) for number, text in joined]
-        yield build_list_block(items)
+        yield from Outline().build_list(items)
         return
     headings: tuple[str, ...] = ()
     heading_line = 0

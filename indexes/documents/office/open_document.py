@@ -12,7 +12,7 @@ from indexes.documents.chunking import NOTES, Block, Line, Outline, chunk_sectio
 from indexes.documents.document_reader import ChunkedDocument, explain_faults
 from indexes.documents.formats.data_files import TableRow
 from indexes.documents.office.archives import Archive
-from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, chunk_sheets, format_number
+from indexes.documents.office.sheets import MAX_COLUMNS, MAX_ROWS, chunk_sheets, format_number
 from indexes.documents.office.slides import Slide, chunk_slides, number_lines
 from schemas.errors import InvalidInputError
 
@@ -100,7 +100,7 @@ def chunk_ods(data: bytes) -> ChunkedDocument:
     _, _, body = open_content(data, SHEET_KIND, "spreadsheet")
     with explain_faults(SHEET_KIND):
         tables = find_outermost(body, (f"{TABLE}table",))
-        return chunk_sheets(Sheet(table.get(f"{TABLE}name") or "", _read_table_rows(table)) for table in tables)
+        return chunk_sheets((table.get(f"{TABLE}name") or "", _read_table_rows(table)) for table in tables)
 
 
 def _read_table_rows(table: Any) -> Iterator[TableRow]:
@@ -151,15 +151,14 @@ def _read_text_body(root: Any, body: Any) -> Iterator[Block]:
     outline, titles = Outline(), {TITLE, *(style.get(f"{STYLE}name") for style in made_of_it)}
     for element in find_outermost(body, _TEXT_PARTS, _NO_PROSE):
         if element.tag == f"{TEXT}list":
-            yield from outline.build_list([Line(1, text) for text in read_paragraphs(element)])
+            yield from outline.build_list(number_lines(read_paragraphs(element)))
         elif element.tag == f"{TABLE}table":
             yield from outline.build_block(read_table(element), prose=False)
         else:
             yield from _read_paragraph(element, outline, titles)
-    notes = [" ".join(read_paragraphs(note)) for note in body.iter(f"{TEXT}note-body")]
-    if notes:
+    if notes := number_lines(" ".join(read_paragraphs(note)) for note in body.iter(f"{TEXT}note-body")):
         yield from outline.add_heading(1, Line(1, NOTES))
-        yield from outline.build_list([Line(1, text) for text in notes if text])
+        yield from outline.build_list(notes)
     yield from outline.finish()
 
 

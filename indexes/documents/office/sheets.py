@@ -6,7 +6,6 @@ Of a formula the value is read that was saved with it; nothing is computed.
 import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -20,17 +19,14 @@ MAX_COLUMNS = 1_000  # of a row; the rest is left out
 MAX_CAPTIONS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    name: str
-    rows: Iterable[TableRow]  # with the numbers that they have in the sheet
+Sheet = tuple[str, Iterable[TableRow]]  # its name, and its rows with the numbers that they have there
 
 
 def chunk_sheets(sheets: Iterable[Sheet]) -> ChunkedDocument:
     """The passages of all sheets, without a title."""
     chunks: list[Chunk] = []
     rows = characters = 0
-    for chunk in (chunk for sheet in sheets for chunk in _chunk_sheet(sheet)):
+    for chunk in (chunk for name, rows in sheets for chunk in _chunk_sheet(name, rows)):
         rows, characters = rows + 1, characters + len(chunk.text)
         if rows > MAX_ROWS or characters > MAX_CHARACTERS:
             return ChunkedDocument(chunks=tuple(chunks), notes=(f"only its first {rows - 1:,} rows are read",))
@@ -45,14 +41,14 @@ def format_number(number: float, decimals: int | None = None) -> str:
     return str(int(number)) if abs(number) < 1e15 and number == int(number) else str(number)
 
 
-def _chunk_sheet(sheet: Sheet) -> Iterator[Chunk]:
+def _chunk_sheet(sheet: str, all_rows: Iterable[TableRow]) -> Iterator[Chunk]:
     """The rows; above each are the sheet's name and what stands alone above the table."""
-    rows = (_cut_row(row) for row in sheet.rows)
+    rows = map(_cut_row, all_rows)
     captions, first = _read_captions(rows)
     for row, names in name_columns(chain(first, rows)):
-        block = Block((Line(row.first, format_row(names, row.values)),), (sheet.name, *captions))
+        block = Block((Line(row.first, format_row(names, row.values)),), (sheet, *captions))
         for chunk in chunk_blocks([block]):
-            yield Chunk(f"{escape_place(sheet.name)}!{row.first}", chunk.text, chunk.headings)
+            yield Chunk(f"{escape_place(sheet)}!{row.first}", chunk.text, chunk.headings)
 
 
 def _cut_row(row: TableRow) -> TableRow:
@@ -88,7 +84,7 @@ def chunk_xlsx(data: bytes) -> ChunkedDocument:
     openpyxl = load_library("openpyxl")
     with explain_faults(KIND):
         book = openpyxl.load_workbook(archive.repack(), read_only=True, data_only=True, keep_links=False)
-        return chunk_sheets(Sheet(sheet.title, _read_sheet(sheet)) for sheet in book.worksheets)
+        return chunk_sheets((sheet.title, _read_sheet(sheet)) for sheet in book.worksheets)
 
 
 def _read_sheet(sheet: Any) -> Iterator[TableRow]:
