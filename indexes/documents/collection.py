@@ -56,22 +56,21 @@ class WholeDocuments:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._ids)
+        return tuple(self.ids)
 
     def read(self, name: str, most: int | None = None) -> tuple[Passage, ...]:
         """Its passages, or the first ones."""
-        return self.index.read(self._ids[name][:most])
+        return self.index.read(self.ids[name][:most])
 
     def describe(self, name: str) -> str:
         """What tells of what kind a document is, and by whom: its beginning and end."""
-        ids = self._ids[name]
+        ids = self.ids[name]
         words = " ".join(passage.text for passage in self.index.read([ids[0], *ids[1:][-1:]])).split()
         shown = words if len(words) <= OPENING + CLOSING else [*words[:OPENING], "...", *words[-CLOSING:]]
         return " ".join(shown)
 
     def read_title(self, name: str) -> str:
-        (first,) = self.index.read(self._ids[name][:1])
-        return first.title
+        return self.read(name, 1)[0].title
 
     def find_named(self, stems: set[str]) -> list[str]:
         """The documents whose paths and titles have all of some stems; none for no stems."""
@@ -82,16 +81,12 @@ class WholeDocuments:
         return {name: stem_path(f"{name} {self.read_title(name)}") for name in self.names}
 
     @cached_property
-    def _ids(self) -> dict[str, list[str]]:
-        return group_by_document(self.index, range(len(self.index)) if self.numbers is None else self.numbers)
-
-
-def group_by_document(index: Index, numbers: Sequence[int]) -> dict[str, list[str]]:
-    """The ids of passages, given by their places in the index, by the paths of their documents below the folder."""
-    found: dict[str, list[str]] = {}
-    for id in index.get_ids(numbers):
-        found.setdefault(find_document(id), []).append(id)
-    return found
+    def ids(self) -> dict[str, list[str]]:
+        """The ids of the passages of each document."""
+        found: dict[str, list[str]] = {}
+        for id in self.index.get_ids(range(len(self.index)) if self.numbers is None else self.numbers):
+            found.setdefault(find_document(id), []).append(id)
+        return found
 
 
 def read_today() -> date:
@@ -165,7 +160,7 @@ class Collection:
 
     def list_documents(self) -> dict[str, str]:
         """The paths of its documents below the folder, each with the id of the document's first passage."""
-        return {path: ids[0] for path, ids in group_by_document(self.index, self.list_numbers()).items()}
+        return {path: ids[0] for path, ids in WholeDocuments(self.index, self.list_numbers()).ids.items()}
 
 
 def name_documents(names: Sequence[str]) -> str:

@@ -75,12 +75,7 @@ def _is_initial(letter: str, before: str, following: str, numbered: bool) -> boo
 
 def opens_sentence(word: str) -> bool:
     bare = re.split(r"['’]", word.strip(OPENING + CLOSING + ",;:"))[0]
-    return bare[:1].isupper() and bare.lower() in _function_words()
-
-
-@cache
-def _function_words() -> frozenset[str]:
-    return load_stop_words() | {word.lower() for word in load_stop_words("de")}
+    return bare[:1].isupper() and any(bare.lower() in load_stop_words(language) for language in ("en", "de"))
 
 
 @cache

@@ -90,8 +90,7 @@ class Column:
             return [(int(t[1] or 0) * 3600 + int(t[2]) * 60 + int(t[3]),) if t else None for t in times]
         if self.is_dated:
             return [read_period(cell) for cell in cells] if cells is not self.cells else list(self.dates)
-        numbers = self.numbers if cells is self.cells else read_numbers(cells)
-        return [(number.value * self._size_of(number),) if number else None for number in numbers]
+        return [(number.value * self._size_of(number),) if number else None for number in read_numbers(cells)]
 
     def _size_of(self, number: Number) -> Decimal:
         """How large the unit of a number is; without one it has that of the column, where all cells have the same."""
