@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tantivy
+from tantivy import Filter
 
 ANALYZER = "english: words, lower case, ASCII, stop words, Snowball stems"
 
@@ -76,18 +77,14 @@ def list_languages(analyzer: str) -> tuple[str, ...]:
 
 @cache
 def build_analyzer() -> Any:
-    return (
-        _begin_analyzer()
-        .filter(tantivy.Filter.ascii_fold())
-        .filter(tantivy.Filter.stopword("english"))
-        .filter(tantivy.Filter.stemmer("english"))
-        .build()
-    )
+    return _build_analyzer(Filter.ascii_fold(), Filter.stopword("english"), Filter.stemmer("english"))
 
 
-def _begin_analyzer() -> Any:
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    return words.filter(tantivy.Filter.remove_long(60)).filter(tantivy.Filter.lowercase())
+def _build_analyzer(*filters: Any) -> Any:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    for each in (Filter.remove_long(60), Filter.lowercase(), *filters):
+        builder = builder.filter(each)
+    return builder.build()
 
 
 @cache
@@ -102,14 +99,12 @@ def _build_foreign_analyzer(stemmed_as: str, stopped_as: str) -> Any:
 
     Stop words are Tantivy's, else spaCy's. A language without a stemmer keeps its words as they are.
     """
-    builder = _begin_analyzer()
     if stopped_as in SNOWBALL and stopped_as not in WITHOUT_STOP_WORDS:
-        builder = builder.filter(tantivy.Filter.stopword(SNOWBALL[stopped_as]))
+        stop = Filter.stopword(SNOWBALL[stopped_as])
     else:
-        builder = builder.filter(tantivy.Filter.custom_stopword(sorted(load_stop_words(stopped_as))))
-    if stemmed_as in SNOWBALL:
-        builder = builder.filter(tantivy.Filter.stemmer(SNOWBALL[stemmed_as]))
-    return builder.filter(tantivy.Filter.ascii_fold()).build()
+        stop = Filter.custom_stopword(sorted(load_stop_words(stopped_as)))
+    stem = [Filter.stemmer(SNOWBALL[stemmed_as])] if stemmed_as in SNOWBALL else []
+    return _build_analyzer(stop, *stem, Filter.ascii_fold())
 
 
 @cache
