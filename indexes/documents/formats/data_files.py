@@ -12,14 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from indexes.documents.chunking import MAX_WORDS, Block, Chunk, Line, chunk_blocks, format_row, shorten_label
 from indexes.documents.document_reader import limit_notes
 from schemas.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from _csv import Reader as CsvReader
 
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)[-+]?\d")
 
@@ -77,7 +74,7 @@ def _read_rows(text: str, notes: list[str]) -> Iterator[Block]:
     notes += limit_notes(ragged, "rows have more or fewer values than there are columns")
 
 
-def _number_rows(reader: "CsvReader") -> Iterator[TableRow]:
+def _number_rows(reader: Any) -> Iterator[TableRow]:
     first = 1
     for values in reader:
         yield TableRow(first, reader.line_num, values)
@@ -94,7 +91,6 @@ def _detect_dialect(text: str) -> type[csv.Dialect]:
     return found
 
 
-ROOT_PLACE = "$"
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
@@ -140,7 +136,7 @@ def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
 def _chunk_value(value: Any, path: str) -> Iterator[Chunk]:
     heading = re.sub(r"\[\d+\]", "", path).strip(".")
     for chunk in chunk_blocks([Block((Line(1, describe_value(value)),))]):
-        yield Chunk(path or ROOT_PLACE, chunk.text, (heading,) if heading else ())
+        yield Chunk(path or "$", chunk.text, (heading,) if heading else ())
 
 
 def _is_list_of_objects(value: Any) -> bool:

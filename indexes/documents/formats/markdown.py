@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from indexes.documents.chunking import Block, Chunk, Line, Outline, chunk_blocks, format_rows
@@ -53,12 +54,8 @@ def _read_token(token: Any, following: Iterator[Any], outline: Outline) -> Itera
 
 def _take_tokens_within(tokens: Iterator[Any], opening: Any) -> list[Any]:
     """The tokens up to the one that closes `opening`."""
-    inside: list[Any] = []
-    for token in tokens:
-        if token.level == opening.level and token.type == opening.type.replace("_open", "_close"):
-            break
-        inside.append(token)
-    return inside
+    closing = opening.level, opening.type.replace("_open", "_close")
+    return list(takewhile(lambda token: (token.level, token.type) != closing, tokens))
 
 
 def _read_list(tokens: Iterable[Any], outline: Outline) -> Iterator[Block]:
