@@ -29,12 +29,11 @@ from indexes.documents.formats.html import chunk_html
 from indexes.documents.formats.markdown import chunk_markdown
 from indexes.documents.formats.pages import chunk_image, chunk_pdf
 from indexes.documents.formats.plain_text import chunk_text
-from indexes.documents.office.epub import chunk_epub
 from indexes.documents.office.mail import chunk_eml, chunk_mbox
 from indexes.documents.office.open_document import chunk_odp, chunk_ods, chunk_odt
 from indexes.documents.office.sheets import chunk_xlsx
 from indexes.documents.office.slides import chunk_pptx
-from indexes.documents.office.word_files import chunk_docx, chunk_rtf
+from indexes.documents.office.texts import chunk_docx, chunk_epub, chunk_rtf
 from indexes.text.analysis import ENGLISH
 from indexes.text.control_characters import strip_control_characters
 from indexes.text.dates import read_date
