@@ -2,7 +2,7 @@
 
 import pytest
 
-from indexes.documents.formats.html import chunk_html
+from indexes.documents.formats.markup import chunk_html
 from tests.conftest import ROOT, read_cases
 
 EXPECTED: dict[str, dict[str, list[str]]] = read_cases("web_pages")

@@ -25,8 +25,7 @@ from indexes.documents.chunking import (
 )
 from indexes.documents.document_reader import ChunkedDocument, ReadDocument, read_as_text
 from indexes.documents.formats.data_files import chunk_json, chunk_json_lines, chunk_table
-from indexes.documents.formats.html import chunk_html
-from indexes.documents.formats.markdown import chunk_markdown
+from indexes.documents.formats.markup import chunk_html, chunk_markdown
 from indexes.documents.formats.pages import chunk_image, chunk_pdf
 from indexes.documents.formats.plain_text import chunk_text
 from indexes.documents.office.mail import chunk_eml, chunk_mbox

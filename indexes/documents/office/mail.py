@@ -17,7 +17,7 @@ from itertools import groupby, islice
 
 from indexes.documents.chunking import Block, Chunk, Line, chunk_blocks, format_row
 from indexes.documents.document_reader import ChunkedDocument, decode_text, explain_faults, limit_notes
-from indexes.documents.formats.html import read_html_blocks
+from indexes.documents.formats.markup import read_html_blocks
 from indexes.documents.formats.plain_text import read_text_blocks
 from schemas.errors import InvalidInputError
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from indexes.documents.chunking import NOTES, Block, Chunk, Line, chunk_sections, format_table
 from indexes.documents.document_reader import ChunkedDocument, decode_text, explain_faults, limit_notes, load_library
-from indexes.documents.formats.html import read_html_blocks
+from indexes.documents.formats.markup import read_html_blocks
 from indexes.documents.formats.plain_text import read_text_blocks
 from indexes.documents.office.archives import Archive
 from schemas.errors import InvalidInputError
