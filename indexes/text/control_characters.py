@@ -1,6 +1,7 @@
 """Text of unknown origin: without what could steer a terminal or turn its order, and a parser for any HTML."""
 
 from html.parser import HTMLParser
+from typing import Self
 
 from schemas.errors import InvalidInputError
 
@@ -12,6 +13,12 @@ class TolerantHtmlParser(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
+
+    def parse(self, text: str) -> Self:
+        """Parse all of a text. Raises as `feed` does."""
+        self.feed(text)
+        self.close()
+        return self
 
     def feed(self, data: str) -> None:
         """Parse more markup. Raises `InvalidInputError`, without where, for a tag or comment that does not end."""

@@ -37,13 +37,6 @@ Furniture = Sequence[tuple[Position, Position]]  # elements that are left out: t
 Kind = Literal["", "sure", "links"]
 
 
-def find_furniture(page: str) -> Furniture:
-    finder = _FurnitureFinder()
-    finder.feed(page)
-    finder.close()
-    return finder.found
-
-
 @dataclass(frozen=True, slots=True)
 class _Element:
     tag: str
@@ -116,16 +109,14 @@ _HEADING = re.compile(r"h[1-6]")
 
 def chunk_html(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
     """The text of a page's `<title>`, or "", and its passages."""
-    title, blocks = read_html_blocks(text, find_furniture(text))
+    title, blocks = read_html_blocks(text, _FurnitureFinder().parse(text).found)
     if not blocks:  # a page that is nothing else
         title, blocks = read_html_blocks(text)
     return title, chunk_blocks(blocks)
 
 
 def read_html_blocks(text: str, furniture: Furniture = ()) -> tuple[str, list[Block]]:
-    parser = _BlockParser(furniture)
-    parser.feed(text)
-    parser.close()
+    parser = _BlockParser(furniture).parse(text)
     return parser.title, parser.blocks
 
 

@@ -8,7 +8,7 @@ import io
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
@@ -86,18 +86,18 @@ def chunk_image(data: bytes) -> ChunkedDocument:
             if page.width * page.height > MAX_DECLARED_PIXELS:  # known before it is decoded
                 raise InvalidInputError(f"is a picture of more than {MAX_DECLARED_PIXELS // 1_000_000} megapixels")
             pages.append(recognize_text(operations.exif_transpose(page)))
-    chunks = (chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text))
-    return ChunkedDocument(chunks=tuple(chunks))
+    return ChunkedDocument(chunks=tuple(_chunk_pages(pages)))
 
 
 MIN_FULL_LINE = 0.6  # share of a page's widest line; a shorter line ends a paragraph
 _HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u00ad]$")
 
 
-def chunk_page(number: int, text: str) -> Iterator[Chunk]:
-    paragraphs = _split_paragraphs(text.split("\n"))
-    blocks = [Block(tuple(Line(number, line) for line in paragraph)) for paragraph in paragraphs]
-    return (Chunk(f"p{number}", chunk.text) for chunk in chunk_blocks(blocks))
+def _chunk_pages(pages: Iterable[str]) -> Iterator[Chunk]:
+    for number, text in enumerate(pages, start=1):
+        paragraphs = _split_paragraphs(text.split("\n"))
+        blocks = [Block(tuple(Line(number, line) for line in paragraph)) for paragraph in paragraphs]
+        yield from (Chunk(f"p{number}", chunk.text) for chunk in chunk_blocks(blocks))
 
 
 def _split_paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -132,8 +132,7 @@ def chunk_pdf(data: bytes) -> ChunkedDocument:
         notes.append(f"{_name_pages(pictures)}; the text is read if you install {HOW_TO_INSTALL}")
     elif pictures:
         pages = _recognize_pages(data, pages, pictures, notes)
-    chunks = tuple(chunk for number, text in enumerate(pages, start=1) for chunk in chunk_page(number, text))
-    return ChunkedDocument(" ".join(title.split()), chunks, tuple(notes), lacks_ocr)
+    return ChunkedDocument(" ".join(title.split()), tuple(_chunk_pages(pages)), tuple(notes), lacks_ocr)
 
 
 def _extract_pages(data: bytes) -> tuple[str, list[str], list[int]]:
