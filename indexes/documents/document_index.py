@@ -171,13 +171,15 @@ def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProg
     skipped, notes_on = list(listing.skipped), dict[str, Sequence[str] | None]()  # None: unchanged
     with progress("reading", len(files)) as tick, ReadingProcess() as reader:
         for number, (name, path) in enumerate(files.items(), start=1):
+            known = cached.get(name)
             try:
-                known = cached.get(name)
-                is_late = time.monotonic() > end and len(files) - number >= FEW and parse_cache.list_documents()
-                if is_late and not _is_unchanged(path, known):
+                if _is_unchanged(path, known):
+                    notes_on[name] = None
+                elif time.monotonic() > end and len(files) - number >= FEW and parse_cache.list_documents():
                     waiting += 1
                     continue
-                notes_on[name] = _update_file(parse_cache, reader, name, path, known)
+                else:
+                    notes_on[name] = _update_file(parse_cache, reader, name, path, known)
             except (MissingError, InvalidInputError) as error:
                 parse_cache.remove_files([name])
                 skipped.append(Problem(name, error.what))
@@ -214,12 +216,10 @@ def _read_time(path: Path) -> float:
 def _update_file(
     parse_cache: ParseCache, reader: ReadingProcess, name: str, path: Path, cached: FileVersion | None
 ) -> tuple[str, ...] | None:
-    """Read a file into the cache and return the notes on it; None if it did not change.
+    """Read a file into the cache and return the notes on it; None if it has the same bytes as before.
 
     Raises `MissingError` or `InvalidInputError` if it cannot be read. Neither says where: the caller knows the file.
     """
-    if _is_unchanged(path, cached):
-        return None
     version, data, has_changed = read_contents(path)
     if cached and version.digest == cached.digest:
         parse_cache.update_stamp(name, version)

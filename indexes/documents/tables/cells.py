@@ -50,8 +50,6 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in a cell."""
-
     value: Decimal
     unit: str  # "EUR", "litre 1", "bottl"; empty where the cell has none
     shown_unit: str  # as it stands in the cell

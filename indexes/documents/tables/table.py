@@ -47,8 +47,6 @@ def _split_unit(unit: str) -> tuple[str, Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table."""
-
     text: str  # as it stands in its passage
     passage: Passage
     cells: Mapping[str, str]  # by the names of their columns; empty ones are not there
@@ -112,8 +110,6 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of a document."""
-
     name: str  # its own: the heading above it, or the file's name
     around: str  # the file's name and all headings
     rows: Sequence[Row]  # without totals
