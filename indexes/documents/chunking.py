@@ -31,8 +31,6 @@ MAX_SENTENCE_CHARACTERS = 600  # a longer sentence is cut between words, or with
 MAX_SHORT_ITEM_WORDS = 6  # words of a list item that ends with a semicolon; a longer one ends with a full stop
 MAX_LABEL_CHARACTERS = 200  # of a title, a heading or a column's name, each of which stands with many passages
 MAX_SPLITTABLE_CHARACTERS = 100_000  # a longer paragraph is not split into sentences
-MAX_ID_CHARACTERS = 950  # an index refuses an id of more than a thousand; numbers may be added
-MAX_NAME_CHARACTERS = 800  # of a path below the folder
 MAX_PLACE_CHARACTERS = 60  # of a heading
 # Controls, line separators, marks of text direction, bytes that are no UTF-8; and what looks like an escape.
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|%(?=[0-9A-Fa-f]{2})")

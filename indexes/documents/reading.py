@@ -15,14 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from stat import S_ISREG
 
-from indexes.documents.chunking import (
-    MAX_ID_CHARACTERS,
-    MAX_LABEL_CHARACTERS,
-    MAX_NAME_CHARACTERS,
-    escape_name,
-    shorten_label,
-    shorten_place,
-)
+from indexes.documents.chunking import MAX_LABEL_CHARACTERS, escape_name, shorten_label, shorten_place
 from indexes.documents.document_reader import ChunkedDocument, ReadDocument, read_as_text
 from indexes.documents.formats.data_files import chunk_json, chunk_json_lines, chunk_table
 from indexes.documents.formats.markup import chunk_html, chunk_markdown
@@ -74,6 +67,8 @@ READERS = (
 )
 READER_BY_SUFFIX = {suffix: reader for reader in READERS for suffix in reader.suffixes}
 EXPECTED_SUFFIXES = ", ".join(suffix.removeprefix(".") for suffix in READER_BY_SUFFIX)  # for messages
+MAX_ID_CHARACTERS = 950  # an index refuses an id of more than a thousand; numbers may be added
+MAX_NAME_CHARACTERS = 800  # of a path below the folder
 SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system that is in use (FAT)
 
 

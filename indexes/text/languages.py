@@ -31,11 +31,7 @@ def find_document_language(texts: Iterable[str]) -> str:
     It is one that the model is sure of and that the beginning has more stop words of than of English. A longer text, as
     a table of names, needs no stop words.
     """
-    sample = ""
-    for text in texts:
-        sample = f"{sample} {text}"[:SAMPLE_CHARACTERS]
-        if len(sample) == SAMPLE_CHARACTERS:
-            break
+    sample = " ".join(texts)[:SAMPLE_CHARACTERS]
     if language := _find_by_script(sample):
         return language
     words = _WORD.findall(sample.lower())
