@@ -17,14 +17,15 @@ from stat import S_ISDIR
 
 from indexes.documents.chunking import escape_name
 from indexes.documents.isolation.process import ReadingProcess
-from indexes.documents.parse_cache import CachedCorpus, ParseCache
+from indexes.documents.parse_cache import CACHE_REMEDY, CachedCorpus, ParseCache
 from indexes.documents.reading import EXPECTED_SUFFIXES, FileVersion, has_reader, read_contents, read_stamp
 from indexes.index_builder import build_index
 from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import make_private_directory, make_private_tree, take_from_others
-from schemas.errors import InvalidInputError, MissingError, RunError, list_with_limit
+from indexes.storage.files import explain_failed_writing
+from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.progress import StageProgress
 from schemas.records import Problem
 
@@ -34,36 +35,28 @@ MAX_REASONS = 5  # reasons in the error that nothing could be read
 _LEADS_OUT = "is a link that leads out of the folder"
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The documents below `root`, by their paths below it ("recipes/bread.md") in order, and the files left out."""
+def list_documents(folder: Path, *, follow_links: bool = False) -> tuple[dict[str, Path], list[Problem]]:
+    """The documents of a folder and its subfolders, or a single one, by their names as ids have them; what is left out.
 
-    root: Path
-    names: tuple[str, ...]
-    skipped: tuple[Problem, ...]
-
-
-def list_documents(folder: Path, *, follow_links: bool = False) -> Listing:
-    """The documents of a folder and its subfolders, or a single document. Hidden files and folders are skipped.
-
-    Links that lead out of the folder are followed only if `follow_links`; a folder that is reached twice is read once.
+    Hidden files and folders are skipped. Links that lead out of the folder are followed only if `follow_links`; a
+    folder that is reached twice is read once.
     Raises `MissingError` where there is no such folder or file, `InvalidInputError` for a file that is no document.
     """
     if folder.is_dir():
         found = list(_walk(folder, follow_links=follow_links))
-        names = tuple(sorted(name for name, reason in found if not reason))
+        names = sorted(name for name, reason in found if not reason)
         skipped = [Problem(escape_name(name), reason) for name, reason in found if reason not in ("", _LEADS_OUT)]
         if links := [name for name, reason in found if reason == _LEADS_OUT]:
             others = f", as {'does' if len(links) == 2 else 'do'} {len(links) - 1} more" if len(links) > 1 else ""
             what = f"{_LEADS_OUT} and is not followed{others}; --follow-links reads them"
             skipped.append(Problem(escape_name(links[0]), what))
-        return Listing(folder, names, tuple(skipped))
+        return {escape_name(name): folder / name for name in names}, skipped
     if not folder.exists():
         raise MissingError("no such folder or file", where=str(folder))
     if not has_reader(folder):
         remedy = f"Expected {EXPECTED_SUFFIXES}."
         raise InvalidInputError("is no document that can be read", where=str(folder), remedy=remedy)
-    return Listing(folder.parent, (folder.name,), ())
+    return {escape_name(folder.name): folder}, []
 
 
 def _walk(folder: Path, *, follow_links: bool) -> Iterator[tuple[str, str]]:
@@ -133,22 +126,20 @@ def open_documents(
     is no such folder, `InvalidInputError` if nothing in it can be read, and `RunError` if the cache cannot be
     written or the process that reads cannot be started.
     """
-    listing = list_documents(folder.resolve(), follow_links=follow_links)
-    home = cache / "documents" / hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]
-    try:
+    source = folder.resolve()
+    files, left_out = list_documents(source, follow_links=follow_links)
+    home = cache / "documents" / hashlib.sha256(bytes(source)).hexdigest()[:16]
+    with explain_failed_writing(home, CACHE_REMEDY):
         for directory in (home.parent, home):  # nobody else's: what is in it is a person's own text
             make_private_directory(directory)
             take_from_others(directory)
-    except OSError as error:
-        remedy = "Set CONVAGENT_CACHE to a directory that can be written and has room."
-        raise RunError(f"cannot be made ({error.strerror})", where=str(home), remedy=remedy) from error
     with ParseCache(home / "files.sqlite") as parse_cache:
-        reading = _update_cache(parse_cache, listing, progress, seconds)
+        reading = _update_cache(parse_cache, files, left_out, progress, seconds)
         if not parse_cache.list_documents():
             reasons = "".join(f"\n  {reason}" for reason in list_with_limit(reading.skipped, MAX_REASONS))
             remedy = f"Put documents there, or name another folder. Expected {EXPECTED_SUFFIXES}."
             raise InvalidInputError(f"holds no document that can be read{reasons}", where=str(folder), remedy=remedy)
-        index = _open_or_build_index(parse_cache, home, listing.root, progress)
+        index = _open_or_build_index(parse_cache, home, source if source.is_dir() else source.parent, progress)
     if embedder is not None and not has_whole_vectors(index, embedder):
         embed_index(index.directory, cache_vectors(embedder), progress, MAX_UNASKED)
         make_private_tree(index.directory)
@@ -156,19 +147,20 @@ def open_documents(
     return DocumentIndex(index, reading)
 
 
-def _update_cache(parse_cache: ParseCache, listing: Listing, progress: StageProgress, seconds: float) -> ReadingReport:
+def _update_cache(
+    parse_cache: ParseCache, files: dict[str, Path], left_out: list[Problem], progress: StageProgress, seconds: float
+) -> ReadingReport:
     """Read new and changed files into the cache, one by one, and remove those that are gone.
 
     After so many seconds from the first, whose reader was loaded by then, the others wait, unless they are few.
     """
     end, waiting = math.inf, 0
     cached = parse_cache.list_files()
-    files = {escape_name(name): listing.root / name for name in listing.names}
     if seconds < math.inf:
         files = dict(sorted(files.items(), key=lambda file: -_read_time(file[1])))
     gone = tuple(name for name in cached if name not in files)
     parse_cache.remove_files(gone)
-    skipped, notes_on = list(listing.skipped), dict[str, Sequence[str] | None]()  # None: unchanged
+    skipped, notes_on = [*left_out], dict[str, Sequence[str] | None]()  # None: unchanged
     with progress("reading", len(files)) as tick, ReadingProcess() as reader:
         for number, (name, path) in enumerate(files.items(), start=1):
             known = cached.get(name)

@@ -23,6 +23,7 @@ from schemas.errors import RunError
 
 _CUT = "11"  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
+CACHE_REMEDY = "Set CONVAGENT_CACHE to a directory that can be written and has room."
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, version BLOB, digest TEXT, reason TEXT, "
     "incomplete_by TEXT, language TEXT, parsed BLOB)"
@@ -129,8 +130,7 @@ def describe_readers() -> str:
 
 
 def _unusable_error(path: Path, error: Exception) -> RunError:
-    remedy = "Set CONVAGENT_CACHE to a directory that can be written and has room."
-    return RunError(f"cannot be used ({error})", where=str(path), remedy=remedy)
+    return RunError(f"cannot be used ({error})", where=str(path), remedy=CACHE_REMEDY)
 
 
 def _open_or_recreate(path: Path) -> sqlite3.Connection:
