@@ -45,10 +45,10 @@ def load_words(name: str) -> frozenset[str]:
     return frozenset(list_words(name))
 
 
-def list_tables(section: str, languages: Sequence[str] = LANGUAGES) -> dict[str, tuple[str, ...]]:
+def list_tables(section: str) -> dict[str, tuple[str, ...]]:
     """All lists of a section by their names, as `list_words` gives them."""
-    names = dict.fromkeys(name for language in languages for name in read_file(language).get(section, {}))
-    return {name: list_words(f"{section}.{name}", languages) for name in names}
+    names = dict.fromkeys(name for language in LANGUAGES for name in read_file(language).get(section, {}))
+    return {name: list_words(f"{section}.{name}") for name in names}
 
 
 def match_any(name: str, languages: Sequence[str] = LANGUAGES) -> str:
