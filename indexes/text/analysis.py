@@ -31,11 +31,11 @@ _BY_LANGUAGE = "by language: words, lower case, stop words, Snowball stems, ASCI
 _CJK = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 
-def extract_stems(text: str, language: str = ENGLISH) -> list[str]:
-    """A text's stems in order, in lower case and without stop words."""
-    if language == ENGLISH:
+def extract_stems(text: str, language: str = ENGLISH, own: str = "") -> list[str]:
+    """A text's stems in order, in lower case and without stop words, which are those of `own` where that is given."""
+    if language == ENGLISH and own in ("", ENGLISH):
         return list(build_analyzer().analyze(text))
-    return list(_build_foreign_analyzer(language, language).analyze(separate_pairs(text)))
+    return list(_build_foreign_analyzer(language, own or language).analyze(separate_pairs(text)))
 
 
 def count_query_stems(text: str, languages: Iterable[str], own: str) -> Counter[str]:
@@ -46,11 +46,7 @@ def count_query_stems(text: str, languages: Iterable[str], own: str) -> Counter[
     """
     counts: Counter[str] = Counter()
     for language in languages:
-        if language == ENGLISH and own in ("", ENGLISH):
-            stems = extract_stems(text)
-        else:
-            stems = _build_foreign_analyzer(language, own or language).analyze(separate_pairs(text))
-        counts |= Counter(stems)
+        counts |= Counter(extract_stems(text, language, own))
     return counts
 
 
