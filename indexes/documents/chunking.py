@@ -202,7 +202,8 @@ def _cut_block(block: Block, whole: str) -> list[str]:
         found: Sequence[str] = whole.split("\n")
     else:
         found = split_sentences(whole) if len(whole) <= MAX_SPLITTABLE_CHARACTERS else [whole]
-    return [part for text in found for part in textwrap.wrap(text, MAX_SENTENCE_CHARACTERS)]
+    most = MAX_SENTENCE_CHARACTERS
+    return [part for text in found for part in (textwrap.wrap(text, most) if len(text) > most else [text])]
 
 
 def _locate_parts(parts: Iterable[str], lines: Sequence[Line]) -> Iterator[tuple[str, int, int]]:
