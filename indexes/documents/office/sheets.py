@@ -19,11 +19,8 @@ MAX_COLUMNS = 1_000  # of a row; the rest is left out
 MAX_CAPTIONS = 5
 
 
-Sheet = tuple[str, Iterable[TableRow]]  # its name, and its rows with the numbers that they have there
-
-
-def chunk_sheets(sheets: Iterable[Sheet]) -> ChunkedDocument:
-    """The passages of all sheets, without a title."""
+def chunk_sheets(sheets: Iterable[tuple[str, Iterable[TableRow]]]) -> ChunkedDocument:
+    """The passages of all sheets, given by their names and rows, without a title."""
     chunks: list[Chunk] = []
     rows = characters = 0
     for chunk in (chunk for name, rows in sheets for chunk in _chunk_sheet(name, rows)):
