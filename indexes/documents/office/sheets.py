@@ -23,7 +23,7 @@ def chunk_sheets(sheets: Iterable[tuple[str, Iterable[TableRow]]]) -> ChunkedDoc
     """The passages of all sheets, given by their names and rows, without a title."""
     chunks: list[Chunk] = []
     rows = characters = 0
-    for chunk in (chunk for name, rows in sheets for chunk in _chunk_sheet(name, rows)):
+    for chunk in (chunk for name, table in sheets for chunk in _chunk_sheet(name, table)):
         rows, characters = rows + 1, characters + len(chunk.text)
         if rows > MAX_ROWS or characters > MAX_CHARACTERS:
             return ChunkedDocument(chunks=tuple(chunks), notes=(f"only its first {rows - 1:,} rows are read",))
