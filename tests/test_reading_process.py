@@ -206,7 +206,7 @@ def test_the_child_ends_with_the_program_and_what_was_read_is_kept(sent: signal.
     temporary.mkdir()
     settings: dict[str, Any] = {"CONVAGENT_CACHE": str(tmp_path / "cache"), "TMPDIR": str(temporary)}
     with start("chat", "--docs", folder, "-m", "none", "--embedder", "none", "--incognito", **settings) as process:
-        wait_for(lambda: find_children(process.pid) and find_children(process.pid)[0].cpu_times().user > 1)
+        wait_for(lambda: find_children(process.pid) and find_children(process.pid)[0].cpu_times().user > 2)
         [child] = find_children(process.pid)
         process.send_signal(sent)
         _, error = process.communicate(timeout=PATIENCE)
