@@ -14,6 +14,7 @@ from agent.chat.store import Store
 from agent.models.catalogue import list_models
 from agent.models.embedding import multilingual
 from agent.models.registry import open_embedder
+from agent.terminal.doctor import examine_machine
 from agent.turn.extractive_answer import says_not_found
 from indexes.documents.document_index import open_documents
 from indexes.ranking.vectors import Embedder
@@ -94,6 +95,17 @@ def test_who_asks_in_another_language_is_told_once_how(minilm: Embedder, tmp_pat
         terminal.handle(line)
     assert terminal.exit_code == 0
     assert said.getvalue().count("convagent model pull multilingual") == 1
+
+
+def test_a_centre_that_is_missing_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multilingual, "MULTILINGUAL_CENTRE", tmp_path / "gone.json")
+    with pytest.raises(MissingError, match="is not there"):
+        open_embedder("multilingual")
+
+
+def test_doctor_knows_the_embedding_model_of_other_languages() -> None:
+    found = examine_machine("none", "multilingual", {})
+    assert not any("multilingual" in trouble.what for trouble in found.troubles)
 
 
 def test_weights_that_are_missing_or_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

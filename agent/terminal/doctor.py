@@ -19,8 +19,8 @@ from rich.table import Column
 from rich.text import Text
 
 from agent.models.bundled import requantised_path
-from agent.models.catalogue import find_model_file
-from agent.models.embedding.minilm import find_weights, gguf_path
+from agent.models.catalogue import WEIGHTS, find_model_file
+from agent.models.embedding.minilm import gguf_path
 from agent.models.local.hardware import (
     ALL_LAYERS,
     GPU_LAYERS,
@@ -156,7 +156,7 @@ def _describe_files(name: str) -> Iterator[Fact]:
     """The file of a model, the copy in the cache that is made of a bundled one, and what computes it."""
     if name == "none" or name.startswith("scripted:") or is_server_address(name):
         return
-    source = find_weights() if name == "minilm" else find_model_file(name)
+    source = WEIGHTS[name].find() if name in WEIGHTS else find_model_file(name)
     yield Fact("source", f"{source.stat().st_size / 1e6:.1f} MB", str(source))
     if name in ("minilm", "smollm2"):
         digest = hash_file(source)

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 from indexes.text.analysis import ENGLISH, SNOWBALL, count_query_stems, extract_stems, load_stop_words, word_set
@@ -31,7 +32,7 @@ def find_document_language(texts: Iterable[str]) -> str:
     It is one that the model is sure of and that the beginning has more stop words of than of English. A longer text, as
     a table of names, needs no stop words.
     """
-    sample = " ".join(texts)[:SAMPLE_CHARACTERS]
+    sample = " ".join(islice(texts, SAMPLE_CHARACTERS))[:SAMPLE_CHARACTERS]  # each has a character at least, its space
     if language := _find_by_script(sample):
         return language
     words = _WORD.findall(sample.lower())

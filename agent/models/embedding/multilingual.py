@@ -76,11 +76,12 @@ def open_multilingual(source: Path, threads: int) -> Embedder:
     inside = open_from_cache(
         partial(convert_to_gguf, source), lambda path: open_gguf(path, name=NAME, digest=DIGEST, threads=threads)
     )
+    digest = sha256(f"{DIGEST} {hash_learned(MULTILINGUAL_CENTRE)}".encode()).hexdigest()
     centre = np.asarray(json.loads(MULTILINGUAL_CENTRE.read_text(encoding="utf-8")), dtype=np.float32)
     return replace(
         inside,
         name="multilingual",
-        digest=sha256(f"{DIGEST} {hash_learned(MULTILINGUAL_CENTRE)}".encode()).hexdigest(),
+        digest=digest,
         embed=partial(_embed, inside, centre),
         count_tokens=lambda text: inside.count_tokens(prepare(text)),
         spread=SPREAD,

@@ -70,6 +70,11 @@ class Column:
         return bool(self.filled) and all(self.dates[row] for row in self.filled) and not "".join(self.cells).isdigit()
 
     @cached_property
+    def held_units(self) -> set[str]:
+        """Those of its numbers; "" of one without."""
+        return {number.unit for number in self.numbers if number}
+
+    @cached_property
     def has_times(self) -> bool:
         """Whether most of its cells are times of a clock or race."""
         return sum(bool(_TIME.fullmatch(cell)) for cell in self.cells) * 2 > len(self.filled)
@@ -78,7 +83,7 @@ class Column:
     def measures(self) -> list[Measure | None]:
         """What each cell is compared by; None where it cannot be, and for all numbers whose units cannot."""
         found = self.measure(self.cells)
-        kinds = {_split_unit(number.unit)[0] for number in self.numbers if number}
+        kinds = {_split_unit(unit)[0] for unit in self.held_units}
         return found if self.has_times or self.is_dated or len(kinds) < 2 else [None] * len(found)
 
     def measure(self, cells: Sequence[str]) -> list[Measure | None]:
@@ -88,12 +93,12 @@ class Column:
             return [(int(t[1] or 0) * 3600 + int(t[2]) * 60 + int(t[3]),) if t else None for t in times]
         if self.is_dated:
             return [read_period(cell) for cell in cells] if cells is not self.cells else list(self.dates)
-        return [(number.value * self._size_of(number),) if number else None for number in read_numbers(cells)]
+        numbers = read_numbers(cells) if cells is not self.cells else self.numbers
+        return [(number.value * self._size_of(number),) if number else None for number in numbers]
 
     def _size_of(self, number: Number) -> Decimal:
         """How large the unit of a number is; without one it has that of the column, where all cells have the same."""
-        units = {own.unit for own in self.numbers if own}
-        unit = number.unit if number.unit or len(units) > 1 else next(iter(units), "")
+        unit = number.unit if number.unit or len(self.held_units) > 1 else next(iter(self.held_units), "")
         return _split_unit(unit)[1]
 
     def read_numbers(self, rows: Iterable[int]) -> list[Number]:
