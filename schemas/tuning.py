@@ -69,13 +69,12 @@ class AnswerTuning:
 
     max_sentence_words: int = 60  # longer ones are lists
     overlap_weight: float = 0.15  # of the share of the question's words (at most 1.5), beside the cosine
-    brief_gap: float = 0.25  # how far behind the best a sentence may lie that joins it, where that surely answers
-    account_gap: float = 0.35  # the same where it may not be all
-    other_document_gap: float = 1.0  # the most that it may lie behind, where it is from another document
+    chance_scale: float = 5.0  # of scores, to the logarithm of the odds that a sentence answers
+    chance_scale_words: float = 1.25  # where words alone decide: their scores lie further apart
+    least_chance: float = 0.06  # of a sentence that joins the best
     joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby
     nearby_gap: float = 0.6  # how far behind the best they may lie
-    words_gap_scale: float = 4.0  # times as far, where words alone decide: their scores lie further apart
     first_passages: int = 20  # beyond these only what surely answers is quoted
     rank_penalty: float = 0.02  # for a place further down the ranking
     rank_penalty_words: float = 0.15  # the same where there is word overlap alone
@@ -88,7 +87,6 @@ class AnswerTuning:
     shortlist: int = 20  # sentences whose meaning is compared, where passages are read
     reading_weight: float = 0.03  # of the reader's margin
     least_margin: float = -4.0  # below, one sentence is as far from an answer as another
-    brief_margin: float = 4.0  # from which one sentence may be the whole answer
     direct_margin: float = 5.0  # from which the words that the reader found stand first
     direct_lead: float = 3.0  # that they have at least before any others of the passage
     answerable_cosine: float = 0.27  # of the nearest sentence; below, the passages are taken to have no answer

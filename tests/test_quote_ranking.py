@@ -1,12 +1,13 @@
 """Which quote stands first: of the newest edition, and in the language of the question."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from agent.chat.session import BRIEF
 from agent.turn.answerability import score_surety
-from agent.turn.extractive_answer import LengthLimit, extract_answer
+from agent.turn.extractive_answer import LengthLimit, extract_answer, keep_likely
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Reading, find_quotes
 from agent.turn.reading import UNREAD
@@ -71,7 +72,7 @@ def test_beyond_the_first_passages_only_what_surely_answers_is_quoted(minilm: Em
 def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> None:
     skiff = "A skiff is what we call a small customer project. Summary. A barge is a large project."
     passages = [Passage("onboarding.md:1", skiff, "Welcome")]
-    kept = Tuning(answer=AnswerTuning(brief_gap=0.15, account_gap=0.15, nearby_sentences=3))
+    kept = Tuning(answer=AnswerTuning(least_chance=0.4, nearby_sentences=3))
     answer = extract_answer(Query("What is a skiff in our projects?"), (), passages, minilm, LengthLimit(), kept)
     assert [sentence.text for sentence in answer.sentences] == ["A skiff is what we call a small customer project."]
     nearby = [sentence.text for sentence in answer.nearby]
@@ -80,6 +81,15 @@ def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> No
     assert answer.used == ("onboarding.md:1",)
     of_run = extract_answer(Query("What is a skiff?"), (), passages, minilm, LengthLimit(), Tuning())
     assert not of_run.nearby
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"), [((1.0, 0.3, 0.2), 1), ((1.0, 0.6, 0.2), 2), ((0.2, 0.2, 0.2), 3), ((-0.4, -0.5, -0.7), 3)]
+)
+def test_a_sentence_joins_that_may_well_answer_in_the_place_of_the_best(scores: Sequence[float], kept: int) -> None:
+    quotes = find_quotes([Passage("a:1", "The gate is low. The shed is old. The barn is tall.")], AnswerTuning())
+    ranked = [replace(quote, score=score) for quote, score in zip(quotes, scores, strict=True)]
+    assert len(keep_likely(ranked, AnswerTuning(), with_vectors=True)) == kept
 
 
 @needs_embedder

@@ -37,9 +37,6 @@ BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
     statements=StatementTuning(needed_by_person=1.0, needed_otherwise=1.0),
     answer=AnswerTuning(
-        brief_gap=0.15,
-        account_gap=0.4,
-        other_document_gap=0.3,
         reading_weight=0.08,
         least_margin=-8.0,
         answerable_reading=1.0,
@@ -55,7 +52,7 @@ BRIEF = Tuning(
         own_language=True,
     ),
 )
-PLAN = Plan(k=50, words=60, min_probability=0.45, address_person=True, tuning=BRIEF)
+PLAN = Plan(k=50, words=70, min_probability=0.45, address_person=True, tuning=BRIEF)
 READ_PASSAGES = 10  # where there is a reader; words alone are misled by more than a few
 MAX_CHARACTERS = 4000  # characters of a question: what a small model reads at once, with room for its task
 

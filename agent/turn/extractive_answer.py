@@ -5,6 +5,7 @@ first. What a model sampled has no say here: the same question has the same answ
 (docs/reliability.md).
 """
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sen
 from schemas.tuning import AnswerTuning, Tuning
 
 MAX_DIRECT = 10  # words of what stands first
+HELD = 8  # sentences that are held against each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def extract_answer(
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
-    wanted = _keep_near(ranked, tuning.answer, with_vectors=embedder is not None)
+    wanted = keep_likely(ranked, tuning.answer, with_vectors=embedder is not None)
     ask = partial(_ask, quotes, embedder, tuning)
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
         said, rests_on = computed
@@ -103,18 +105,13 @@ def _cite(
     return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
-def _keep_near(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
-    """The quotes that come near the best one; nearer, where that one surely answers, or they are from elsewhere.
-
-    By words alone that cannot be told, and little is better.
-    """
-    best = ranked[0]
-    is_brief = best.reading.margin >= tuning.brief_margin or not with_vectors
-    gap = tuning.brief_gap if is_brief else tuning.account_gap
-    scale = 1.0 if with_vectors else tuning.words_gap_scale
-    gaps = {True: gap * scale, False: min(gap, tuning.other_document_gap) * scale}
-    joining = [quote for quote in ranked[1:] if len(quote.lead.split()) >= tuning.joining_words]
-    return [best, *(quote for quote in joining if quote.score >= best.score - gaps[quote.document == best.document])]
+def keep_likely(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
+    """The best quote, and of those that come next whoever may well answer in its place, all held against each other."""
+    scale = tuning.chance_scale if with_vectors else tuning.chance_scale_words
+    held = ranked[:HELD]
+    odds = [math.exp(scale * (quote.score - held[0].score)) for quote in held]
+    joining = (quote for quote, odd in zip(held[1:], odds[1:], strict=True) if odd >= tuning.least_chance * sum(odds))
+    return [held[0], *(quote for quote in joining if len(quote.lead.split()) >= tuning.joining_words)]
 
 
 def _cite_nearby(

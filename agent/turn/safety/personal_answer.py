@@ -3,7 +3,6 @@
 What was left out is mentioned only where it would have answered: a question about trains hears nothing of peanuts.
 """
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -64,7 +63,7 @@ def answer_for_person(
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
-    all_near = replace(plan.tuning.answer, brief_margin=math.inf, other_document_gap=math.inf)
+    all_near = replace(plan.tuning.answer, least_chance=0.0)
     tuning = replace(plan.tuning, answer=all_near)
     unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), tuning)
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
