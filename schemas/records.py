@@ -168,6 +168,9 @@ class Sentence:
     passage_ids: tuple[str, ...]
 
 
+UNSURE = 0.4  # a chance below which hardly one first sentence in four answers (docs/answers.md)
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """An answer, sentence by sentence. A passage is used exactly when a sentence cites it."""
@@ -175,6 +178,11 @@ class Response:
     sentences: tuple[Sentence, ...]
     direct: str = ""  # the few words that answer, where they are sure: "Nine days."; shown first in a chat
     nearby: tuple[Sentence, ...] = ()  # what comes near and does not answer; folded away in a chat, never in a run
+    chance: float = 1.0  # that the first sentence answers, held against those that come next; calibrated in a chat
+
+    @property
+    def is_unsure(self) -> bool:
+        return self.chance < UNSURE
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from agent.chat.session import BRIEF
 from agent.turn.answerability import score_surety
-from agent.turn.extractive_answer import LengthLimit, extract_answer, keep_likely
+from agent.turn.extractive_answer import LengthLimit, extract_answer, keep_likely, weigh_chances
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Reading, find_quotes
 from agent.turn.reading import UNREAD
@@ -89,7 +89,9 @@ def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> No
 def test_a_sentence_joins_that_may_well_answer_in_the_place_of_the_best(scores: Sequence[float], kept: int) -> None:
     quotes = find_quotes([Passage("a:1", "The gate is low. The shed is old. The barn is tall.")], AnswerTuning())
     ranked = [replace(quote, score=score) for quote, score in zip(quotes, scores, strict=True)]
-    assert len(keep_likely(ranked, AnswerTuning(), with_vectors=True)) == kept
+    chances = weigh_chances(ranked, AnswerTuning(), with_vectors=True)
+    assert len(keep_likely(ranked, chances, AnswerTuning())) == kept
+    assert sum(chances) == pytest.approx(1)
 
 
 @needs_embedder

@@ -10,6 +10,7 @@ from indexes.text.analysis import extract_stems
 from indexes.text.sentences import split_sentences
 from schemas.records import Mark, Passage, Sentence, TurnResult
 
+UNSURE_NOTE = "Not sure that this answers the question."  # above an answer whose chance is small
 CharacterSpan = tuple[int, int]  # start and end of a piece of a text
 
 
@@ -70,11 +71,13 @@ def describe_source(source: Source) -> dict[str, Any]:
 def describe_answer(question: str, answered: TurnResult) -> dict[str, Any]:
     """A turn as scripts are given it: the answer, its sentences with the numbers of their sources, and the sources."""
     response, sources = answered.response, cited_sources(answered)
+    is_answered = bool(response.used) and not says_not_found(response)
     numbers = {source.passage.id: source.number for source in sources}
     return {
         "question": question,
         "searched_for": answered.query.standalone,
-        "answered": bool(response.used) and not says_not_found(response),
+        "answered": is_answered,
+        "chance": round(response.chance, 2) if is_answered else 0.0,
         "direct": response.direct,
         "sentences": [
             {"text": sentence.text, "sources": [numbers[id] for id in sentence.passage_ids]}

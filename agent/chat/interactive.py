@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent.chat.citations import Source, describe_answer, shown_sources
+from agent.chat.citations import UNSURE_NOTE, Source, describe_answer, shown_sources
 from agent.chat.export import export_conversation, mark_sentences
 from agent.chat.opening import open_assistant_over
 from agent.chat.self_disclosure import find_self_disclosures
@@ -115,6 +115,8 @@ class Terminal:
             self._say(f"(only {within})", "dim")
         if answered.response.direct:
             self._say(defuse_citations(answered.response.direct), "bold")
+        if answered.response.is_unsure:
+            self._say(UNSURE_NOTE, "dim")
         said = " ".join(mark_sentences(answered.response))
         self._say(said or choose_sentences([self.session.turns[-1].utterance]).nothing)
         self.do_sources("")

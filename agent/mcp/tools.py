@@ -96,6 +96,7 @@ class Citation(BaseModel):
 
 class AskResult(BaseModel):
     answer: str = Field(description="With the numbers of its sources, [1].")
+    unsure: bool = Field(description="Whether its first sentence answers in hardly one of four such cases.")
     conversation_id: str = Field(description="To be given with the next question of this conversation.")
     searched_for: str = Field(description="The question, completed from the conversation.")
     only: str = Field(description="What the conversation is kept to from here on; empty for all documents.")
@@ -346,6 +347,7 @@ def to_ask_result(turn: "ChatTurn", conversation: str, note: str) -> AskResult:
     ]
     return AskResult(
         answer=" ".join(mark_in_markdown(answered.response)),
+        unsure=answered.response.is_unsure,
         conversation_id=conversation,
         searched_for=answered.query.standalone,
         only=turn.scope,

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from agent.chat.citations import shown_sources
+from agent.chat.citations import UNSURE_NOTE, shown_sources
 from agent.chat.export import mark_sentences
 from agent.serve.request_queue import RETRY_SECONDS, BusyError
 from indexes.documents.collection import GONE
@@ -119,6 +119,7 @@ TEMPLATES.globals.update(
     link_document=link_document,
     read_row=read_row,
     GONE=GONE,
+    UNSURE_NOTE=UNSURE_NOTE,
     READER_BY_SUFFIX=READER_BY_SUFFIX,
     format_count=format_count,
 )

@@ -52,7 +52,8 @@ def extract_answer(
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
-    wanted = keep_likely(ranked, tuning.answer, with_vectors=embedder is not None)
+    chances = weigh_chances(ranked, tuning.answer, with_vectors=embedder is not None)
+    wanted, chance = keep_likely(ranked, chances, tuning.answer), chances[0] if embedder else 1.0
     ask = partial(_ask, quotes, embedder, tuning)
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
         said, rests_on = computed
@@ -62,10 +63,10 @@ def extract_answer(
         led = [ask(parts[0], "")] if query.standalone == query.utterance else ranked[:1]
         second = rank_quotes(quotes, asked, (), embedder, tuning)[0]
         others = [quote for quote in second if quote.texts != led[0].texts and quote.reading.margin >= 0]
-        wanted = [*led, *(others or second)[:1], *wanted]
+        wanted, chance = [*led, *(others or second)[:1], *wanted], 1.0
     sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
-    return Response(sentences, find_direct_answer(wanted[0], tuning.answer), nearby)
+    return Response(sentences, find_direct_answer(wanted[0], tuning.answer), nearby, chance)
 
 
 def _ask(quotes: Sequence[Quote], embedder: Embedder | None, tuning: Tuning, question: str, before: str) -> Quote:
@@ -105,13 +106,17 @@ def _cite(
     return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
-def keep_likely(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: bool) -> list[Quote]:
-    """The best quote, and of those that come next whoever may well answer in its place, all held against each other."""
+def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: bool) -> list[float]:
+    """How likely each of the best quotes is the one that answers, all held against each other."""
     scale = tuning.chance_scale if with_vectors else tuning.chance_scale_words
-    held = ranked[:HELD]
-    odds = [math.exp(scale * (quote.score - held[0].score)) for quote in held]
-    joining = (quote for quote, odd in zip(held[1:], odds[1:], strict=True) if odd >= tuning.least_chance * sum(odds))
-    return [held[0], *(quote for quote in joining if len(quote.lead.split()) >= tuning.joining_words)]
+    odds = [math.exp(scale * (quote.score - ranked[0].score)) for quote in ranked[:HELD]]
+    return [odd / sum(odds) for odd in odds]
+
+
+def keep_likely(ranked: Sequence[Quote], chances: Sequence[float], tuning: AnswerTuning) -> list[Quote]:
+    """The best quote, and of those that come next whoever may well answer in its place."""
+    likely = [quote for quote, chance in zip(ranked[1:], chances[1:], strict=False) if chance >= tuning.least_chance]
+    return [ranked[0], *(quote for quote in likely if len(quote.lead.split()) >= tuning.joining_words)]
 
 
 def _cite_nearby(
