@@ -2,7 +2,8 @@
 
 Written, like twelve that it learned, by others who had not seen the program, with follow-ups and questions without an
 answer (`training/held_out_documents.jsonl`). Each is asked as in a chat, after the turns before it. *first*: one of the
-marked answers stands in the first sentence; *right*: anywhere in the answer; *denied*: it is said that there is none.
+marked answers stands in the first sentence; *right*: anywhere in the answer; *denied*: it is said that there is none;
+*of these, not sure*: those with an answer of which it is said that they may not be answered.
 With `--languages`: three folders of documents in English and in German, French or Italian, asked in both languages;
 with `--languages sealed` three others, in German or French, which nobody who works on it reads.
 """
@@ -27,6 +28,7 @@ TRAINING = Path(__file__).parent.parent / "training"
 DOCUMENTS = TRAINING / "held_out_documents.jsonl"
 COLUMNS = ("first", "right", "denied")
 Verdict = tuple[bool, bool, bool]  # by the columns
+NOT_SURE = "of these, not sure"
 
 
 def ask_all(
@@ -45,10 +47,13 @@ def ask_all(
         for question, language in asked[every - 1 :: every]:
             kind = "follow-up" if "after" in question else "alone" if question["answers"] else "unanswerable"
             kind = f"{question['language']} over {language}" if language else kind
-            yield kind, _ask(Session(assistant, Store(None)), question)
+            verdict, is_unsure = _ask(Session(assistant, Store(None)), question)
+            yield kind, verdict
+            if is_unsure and question["answers"]:
+                yield NOT_SURE, verdict
 
 
-def _ask(session: Session, question: dict[str, Any]) -> Verdict:
+def _ask(session: Session, question: dict[str, Any]) -> tuple[Verdict, bool]:
     for before in question.get("after", ()):
         session.ask(before)
     response = session.ask(question["question"]).response
@@ -57,7 +62,7 @@ def _ask(session: Session, question: dict[str, Any]) -> Verdict:
     whole = _plain(f"{response.direct} {response.text}")
     answers = [_plain(answer).rstrip(".;, ") for answer in question["answers"]]
     is_first, is_right = (any(answer in text for answer in answers) and not denied for text in (lead, whole))
-    return is_first, is_right, denied
+    return (is_first, is_right, denied), response.is_unsure
 
 
 def _plain(text: str) -> str:
@@ -79,9 +84,9 @@ def main() -> None:
     for folder in folders.values():
         for kind, verdict in ask_all(folder, given.model, embedder, given.every):
             verdicts[kind].append(verdict)
-    print(f"{'':14}{'n':>5}" + "".join(f"{column:>8}" for column in COLUMNS))
+    print(f"{'':18}{'n':>5}" + "".join(f"{column:>8}" for column in COLUMNS))
     for kind, found in sorted(verdicts.items()):
-        print(f"{kind:14}{len(found):5}" + "".join(f"{mean(column):8.3f}" for column in zip(*found, strict=True)))
+        print(f"{kind:18}{len(found):5}" + "".join(f"{mean(column):8.3f}" for column in zip(*found, strict=True)))
 
 
 if __name__ == "__main__":

@@ -182,7 +182,8 @@ class Response:
 
     @property
     def is_unsure(self) -> bool:
-        return self.chance < UNSURE
+        """Whether a person should be told that it may not answer; what a few words say twice shares its chance."""
+        return not self.direct and self.chance < UNSURE
 
     @property
     def text(self) -> str:
