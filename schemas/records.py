@@ -178,12 +178,12 @@ class Response:
     sentences: tuple[Sentence, ...]
     direct: str = ""  # the few words that answer, where they are sure: "Nine days."; shown first in a chat
     nearby: tuple[Sentence, ...] = ()  # what comes near and does not answer; folded away in a chat, never in a run
-    chance: float = 1.0  # that the first sentence answers, held against those that come next; calibrated in a chat
+    chance: float | None = None  # that the first sentence answers, beside those that come next; None: not measured
 
     @property
     def is_unsure(self) -> bool:
-        """Whether a person should be told that it may not answer; what a few words say twice shares its chance."""
-        return not self.direct and self.chance < UNSURE
+        """Whether a person should be told that it may not answer."""
+        return self.chance is not None and self.chance < UNSURE and not self.direct
 
     @property
     def text(self) -> str:

@@ -77,7 +77,7 @@ def describe_answer(question: str, answered: TurnResult) -> dict[str, Any]:
         "question": question,
         "searched_for": answered.query.standalone,
         "answered": is_answered,
-        "chance": round(response.chance, 2) if is_answered else 0.0,
+        "chance": None if response.chance is None else round(response.chance, 2),
         "direct": response.direct,
         "sentences": [
             {"text": sentence.text, "sources": [numbers[id] for id in sentence.passage_ids]}

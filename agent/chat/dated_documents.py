@@ -320,5 +320,5 @@ def _present(overview: TurnResult, item: DatedItem) -> TurnResult:
         opening = Sentence(next(iter(split_sentences(first.text)), first.text), (first.id,))
         response = Response((opening,), name)
         return replace(overview, hits=(Hit(first.id, 1.0),), passages=item.passages, responses=(response,))
-    response = replace(overview.response, direct=name)
+    response = replace(overview.response, direct=name, chance=None)
     return replace(overview, responses=(response,))

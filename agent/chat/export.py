@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agent.chat.citations import UNSURE_NOTE
 from agent.chat.store import ChatTurn, Store
 from agent.runs.trace import read_trace
 from agent.terminal.escaping import defuse_citations, escape_markdown, to_code_span
@@ -46,7 +47,9 @@ def to_markdown(turns: Sequence[ChatTurn], source: str, ratings: Mapping[int, st
     for place, (question, turn) in enumerate(zip(questions, turns, strict=True), start=1):
         response = turn.answered.response
         sources = [f"{number}. {to_code_span(id)}" for number, id in enumerate(response.used, start=1)]
-        lines += ["", f"**{question}**", "", " ".join(mark_in_markdown(response)) or "*Nothing was found.*"]
+        lines += ["", f"**{question}**"]
+        lines += ["", f"*{UNSURE_NOTE}*"] if response.is_unsure else []
+        lines += ["", " ".join(mark_in_markdown(response)) or "*Nothing was found.*"]
         lines += ["", *sources] if sources else []
         lines += ["", f"*Rated {ratings[place]}.*"] if place in ratings else []
     return "\n".join([*lines, ""])

@@ -129,6 +129,8 @@ class Terminal:
         for turn in self.session.turns:
             self._say(f"> {turn.utterance}", "dim")
             response = turn.answered.response
+            if response.is_unsure:
+                self._say(UNSURE_NOTE, "dim")
             self._say(" ".join(filter(None, (defuse_citations(response.direct), *mark_sentences(response)))))
             self.sources = shown_sources(turn.answered) or self.sources
 

@@ -24,7 +24,6 @@ from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sen
 from schemas.tuning import AnswerTuning, Tuning
 
 MAX_DIRECT = 10  # words of what stands first
-HELD = 8  # sentences that are held against each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ def extract_answer(
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
-    chances = weigh_chances(ranked, tuning.answer, with_vectors=embedder is not None)
-    wanted, chance = keep_likely(ranked, chances, tuning.answer), chances[0] if embedder else 1.0
+    chances = weigh_chances(ranked, tuning.answer)
+    wanted = keep_likely(ranked, chances, tuning.answer)
     ask = partial(_ask, quotes, embedder, tuning)
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
         said, rests_on = computed
@@ -63,9 +62,11 @@ def extract_answer(
         led = [ask(parts[0], "")] if query.standalone == query.utterance else ranked[:1]
         second = rank_quotes(quotes, asked, (), embedder, tuning)[0]
         others = [quote for quote in second if quote.texts != led[0].texts and quote.reading.margin >= 0]
-        wanted, chance = [*led, *(others or second)[:1], *wanted], 1.0
+        wanted = [*led, *(others or second)[:1], *wanted]
     sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
+    is_measured = not parts and choose_own_sentences(query, tuning.answer) == SENTENCES[ENGLISH]
+    chance = _find_chance(ranked, chances, tuning.answer) if is_measured else None
     return Response(sentences, find_direct_answer(wanted[0], tuning.answer), nearby, chance)
 
 
@@ -106,17 +107,30 @@ def _cite(
     return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
-def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning, *, with_vectors: bool) -> list[float]:
+def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning) -> list[float]:
     """How likely each of the best quotes is the one that answers, all held against each other."""
-    scale = tuning.chance_scale if with_vectors else tuning.chance_scale_words
-    odds = [math.exp(scale * (quote.score - ranked[0].score)) for quote in ranked[:HELD]]
+    odds = [math.exp(tuning.chance_scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
     return [odd / sum(odds) for odd in odds]
 
 
 def keep_likely(ranked: Sequence[Quote], chances: Sequence[float], tuning: AnswerTuning) -> list[Quote]:
     """The best quote, and of those that come next whoever may well answer in its place."""
-    likely = [quote for quote, chance in zip(ranked[1:], chances[1:], strict=False) if chance >= tuning.least_chance]
-    return [ranked[0], *(quote for quote in likely if len(quote.lead.split()) >= tuning.joining_words)]
+    best, rest = ranked[0], ranked[1:]
+    likely = [quote for quote, chance in zip(rest, chances[1:], strict=False) if chance >= tuning.least_chance]
+    near = [quote for quote in rest if quote.score >= best.score - tuning.all_within] if tuning.all_within else likely
+    return [best, *(quote for quote in near if len(quote.lead.split()) >= tuning.joining_words)]
+
+
+def _find_chance(ranked: Sequence[Quote], chances: Sequence[float], tuning: AnswerTuning) -> float | None:
+    """The chance of the best quote and of those that only repeat it; None where nobody read, or it stands alone."""
+    best = ranked[0]
+    if len(chances) < 2 or best.language != ENGLISH or not any(quote.reading.text for quote in ranked[: len(chances)]):
+        return None
+    return sum(
+        chance
+        for quote, chance in zip(ranked, chances, strict=False)
+        if quote is best or _share_said(quote, best.stems()) > tuning.max_redundancy
+    )
 
 
 def _cite_nearby(
@@ -135,12 +149,17 @@ def _drop_redundant(ranked: Sequence[Quote], max_words: int, max_redundancy: flo
     chosen: list[Quote] = []
     stems_so_far: frozenset[str] = frozenset()
     for quote in ranked:
-        redundancy = len(quote.stems() & stems_so_far) / max(1, len(quote.stems()))
+        redundancy = _share_said(quote, stems_so_far)
         words = quote.length + sum(other.length for other in chosen)
         if not chosen or (redundancy <= max_redundancy and words <= max_words):
             chosen.append(quote)
             stems_so_far |= quote.stems()
     return chosen
+
+
+def _share_said(quote: Quote, said: frozenset[str]) -> float:
+    """The share of a quote's stems that have been said."""
+    return len(quote.stems() & said) / max(1, len(quote.stems()))
 
 
 def _lead_with_best(chosen: Sequence[Quote]) -> list[str]:
