@@ -51,7 +51,7 @@ def extract_answer(
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
-    chances = weigh_chances(ranked, tuning.answer)
+    chances = weigh_chances(ranked, tuning.answer, by_words=embedder is None)
     wanted = keep_likely(ranked, chances, tuning.answer)
     ask = partial(_ask, quotes, embedder, tuning)
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
@@ -107,16 +107,18 @@ def _cite(
     return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
-def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning) -> list[float]:
+def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning, *, by_words: bool) -> list[float]:
     """How likely each of the best quotes is the one that answers, all held against each other."""
-    odds = [math.exp(tuning.chance_scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
+    scale = tuning.chance_scale_words if by_words else tuning.chance_scale
+    odds = [math.exp(scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
     return [odd / sum(odds) for odd in odds]
 
 
 def keep_likely(ranked: Sequence[Quote], chances: Sequence[float], tuning: AnswerTuning) -> list[Quote]:
     """The best quote, and of those that come next whoever may well answer in its place."""
     best, rest = ranked[0], ranked[1:]
-    likely = [quote for quote, chance in zip(rest, chances[1:], strict=False) if chance >= tuning.least_chance]
+    least = tuning.least_chance if chances[0] < tuning.sure_chance else 1.0
+    likely = [quote for quote, chance in zip(rest, chances[1:], strict=False) if chance >= least]
     near = [quote for quote in rest if quote.score >= best.score - tuning.all_within] if tuning.all_within else likely
     return [best, *(quote for quote in near if len(quote.lead.split()) >= tuning.joining_words)]
 
