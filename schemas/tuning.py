@@ -71,9 +71,9 @@ class AnswerTuning:
     overlap_weight: float = 0.15  # of the share of the question's words (at most 1.5), beside the cosine
     held: int = 8  # of the best sentences, those that are held against each other
     chance_scale: float = 5.0  # of scores, to the logarithm of the odds that a sentence answers
-    chance_scale_words: float = 1.25  # where words alone decide
     least_chance: float = 0.06  # of a sentence that joins the best
     sure_chance: float = 1.0  # of the best, from which none joins it
+    words_within: float = 1.0  # by words alone, whose scores tell no chance: how far behind the best joins it
     all_within: float = 0.0  # where above 0, whatever lies so near behind the best joins it, instead
     joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby

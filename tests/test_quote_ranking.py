@@ -89,7 +89,7 @@ def test_a_sentence_joins_that_may_well_answer_in_the_place_of_the_best(scores: 
     quotes = find_quotes([passage], AnswerTuning())
     ranked = [replace(quote, score=score) for quote, score in zip(quotes, scores, strict=True)]
     for tuning, joined in ((AnswerTuning(), kept), (AnswerTuning(all_within=9), 3)):
-        assert len(keep_likely(ranked, weigh_chances(ranked, tuning, by_words=False), tuning)) == joined
+        assert len(keep_likely(ranked, weigh_chances(ranked, tuning), tuning)) == joined
     by_words = extract_answer(Query("How tall is the barn?"), (), [passage], None, LengthLimit(), BRIEF)
     assert (by_words.text, by_words.chance) == ("The barn is tall.", None)
 

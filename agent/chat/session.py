@@ -37,7 +37,7 @@ BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
     statements=StatementTuning(needed_by_person=1.0, needed_otherwise=1.0),
     answer=AnswerTuning(
-        chance_scale_words=5.0,
+        words_within=0.6,
         sure_chance=0.85,
         reading_weight=0.08,
         least_margin=-8.0,

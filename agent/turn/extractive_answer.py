@@ -51,8 +51,9 @@ def extract_answer(
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
-    chances = weigh_chances(ranked, tuning.answer, by_words=embedder is None)
-    wanted = keep_likely(ranked, chances, tuning.answer)
+    chances = weigh_chances(ranked, tuning.answer)
+    within = tuning.answer.all_within if embedder else tuning.answer.words_within
+    wanted = keep_likely(ranked, chances, replace(tuning.answer, all_within=within))
     ask = partial(_ask, quotes, embedder, tuning)
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
         said, rests_on = computed
@@ -107,10 +108,9 @@ def _cite(
     return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
 
 
-def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning, *, by_words: bool) -> list[float]:
+def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning) -> list[float]:
     """How likely each of the best quotes is the one that answers, all held against each other."""
-    scale = tuning.chance_scale_words if by_words else tuning.chance_scale
-    odds = [math.exp(scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
+    odds = [math.exp(tuning.chance_scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
     return [odd / sum(odds) for odd in odds]
 
 

@@ -22,7 +22,7 @@ from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sen
 from schemas.tuning import Tuning
 
 NEAR = 0.6  # of the score of what was left out: what is left has as much, or is beside the question
-ALL_NEAR, ALL_NEAR_WORDS = 0.4, 0.6  # how far behind the best of what was left out the others may be; by words alone
+ALL_NEAR = 0.4  # how far behind the best of what was left out the others may be, by meaning
 MAX_WARNING_WORDS = 60  # of a longer sentence, which is a list, the beginning
 
 
@@ -64,7 +64,7 @@ def answer_for_person(
     if not responses or not has_to_heed:
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
-    all_near = replace(plan.tuning.answer, all_within=ALL_NEAR if embedder else ALL_NEAR_WORDS)
+    all_near = replace(plan.tuning.answer, all_within=ALL_NEAR)
     tuning = replace(plan.tuning, answer=all_near)
     unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), tuning)
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
