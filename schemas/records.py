@@ -12,6 +12,8 @@ import msgspec
 
 from schemas.tuning import Tuning
 
+UNSURE = 0.4  # a chance below which hardly one first sentence in four answers (docs/answers.md)
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -166,9 +168,6 @@ class Sentence:
 
     text: str
     passage_ids: tuple[str, ...]
-
-
-UNSURE = 0.4  # a chance below which hardly one first sentence in four answers (docs/answers.md)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,12 +71,11 @@ def describe_source(source: Source) -> dict[str, Any]:
 def describe_answer(question: str, answered: TurnResult) -> dict[str, Any]:
     """A turn as scripts are given it: the answer, its sentences with the numbers of their sources, and the sources."""
     response, sources = answered.response, cited_sources(answered)
-    is_answered = bool(response.used) and not says_not_found(response)
     numbers = {source.passage.id: source.number for source in sources}
     return {
         "question": question,
         "searched_for": answered.query.standalone,
-        "answered": is_answered,
+        "answered": bool(response.used) and not says_not_found(response),
         "chance": None if response.chance is None else round(response.chance, 2),
         "direct": response.direct,
         "sentences": [

@@ -96,7 +96,7 @@ class Citation(BaseModel):
 
 class AskResult(BaseModel):
     answer: str = Field(description="With the numbers of its sources, [1].")
-    unsure: bool = Field(description="Whether hardly one in four such answers is right; false if not known.")
+    unsure: bool = Field(description="Whether its first sentence may well not answer; false if that is not known.")
     conversation_id: str = Field(description="To be given with the next question of this conversation.")
     searched_for: str = Field(description="The question, completed from the conversation.")
     only: str = Field(description="What the conversation is kept to from here on; empty for all documents.")

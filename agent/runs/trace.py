@@ -20,7 +20,7 @@ from schemas.records import Call, Mode, Plan, RunInfo, TurnResult
 from schemas.wire import decode
 
 FIRST_BYTES = 1 << 16  # the settings, which are the first line, are shorter
-VERSION = 9  # raised whenever a field of a trace changes
+VERSION = 10  # raised whenever a field of a trace changes
 log = logging.getLogger("convagent")
 
 

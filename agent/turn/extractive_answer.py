@@ -52,8 +52,10 @@ def extract_answer(
         opening = choose_own_sentences(query, tuning.answer).not_found
         return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
     chances = weigh_chances(ranked, tuning.answer)
-    within = tuning.answer.all_within if embedder else tuning.answer.words_within
-    wanted = keep_likely(ranked, chances, replace(tuning.answer, all_within=within))
+    gap = tuning.answer.all_within if embedder else tuning.answer.words_within
+    near = [quote for quote in ranked[1:] if quote.score >= ranked[0].score - gap]
+    joining = near if gap else keep_likely(ranked, chances, tuning.answer)
+    wanted = [ranked[0], *(quote for quote in joining if len(quote.lead.split()) >= tuning.answer.joining_words)]
     ask = partial(_ask, quotes, embedder, tuning)
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
         said, rests_on = computed
@@ -111,16 +113,16 @@ def _cite(
 def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning) -> list[float]:
     """How likely each of the best quotes is the one that answers, all held against each other."""
     odds = [math.exp(tuning.chance_scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
-    return [odd / sum(odds) for odd in odds]
+    total = sum(odds)
+    return [odd / total for odd in odds]
 
 
 def keep_likely(ranked: Sequence[Quote], chances: Sequence[float], tuning: AnswerTuning) -> list[Quote]:
-    """The best quote, and of those that come next whoever may well answer in its place."""
-    best, rest = ranked[0], ranked[1:]
-    least = tuning.least_chance if chances[0] < tuning.sure_chance else 1.0
-    likely = [quote for quote, chance in zip(rest, chances[1:], strict=False) if chance >= least]
-    near = [quote for quote in rest if quote.score >= best.score - tuning.all_within] if tuning.all_within else likely
-    return [best, *(quote for quote in near if len(quote.lead.split()) >= tuning.joining_words)]
+    """Of the quotes after the best, those that may well answer in its place; none where that surely answers."""
+    if chances[0] >= tuning.sure_chance:
+        return []
+    held = zip(ranked[1:], chances[1:], strict=False)
+    return [quote for quote, chance in held if chance >= tuning.least_chance]
 
 
 def _find_chance(ranked: Sequence[Quote], chances: Sequence[float], tuning: AnswerTuning) -> float | None:
