@@ -15,13 +15,11 @@ from typing import Any
 from agent.turn.answerability import is_answerable, lead_and_utterance, nearest_cosine, score_surety
 from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote, Reading
-from agent.turn.reading import compose_follow_up, read_quotes
+from agent.turn.reading import compose_follow_up, find_foreign_language, read_quotes
 from indexes.ranking.rankings import score_by_bm25
 from indexes.ranking.vectors import Embedder, combine_vectors
-from indexes.text.analysis import ENGLISH
 from indexes.text.compounds import COMPOUNDING, find_compounds
 from indexes.text.dates import MONTH
-from indexes.text.languages import find_question_language
 from schemas.records import Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
@@ -38,7 +36,7 @@ def rank_quotes(
     tuning: Tuning,
 ) -> tuple[list[Quote], bool]:
     """The quotes with their scores, best first, and whether any is near enough to the question to answer it."""
-    answer, language = tuning.answer, _find_foreign_language(quotes, query.utterance)
+    answer, language = tuning.answer, find_foreign_language(query.utterance, (quote.language for quote in quotes))
     if embedder is None:
         judged, rank_penalty = _score_by_words(quotes, query, selected_statements), answer.rank_penalty_words
         surety = None
@@ -68,7 +66,7 @@ def judge_quotes(
 
     Where passages are read, only the best by reading and words are left: comparing meaning costs the most.
     """
-    answer, language = tuning.answer, _find_foreign_language(quotes, query.utterance)
+    answer, language = tuning.answer, find_foreign_language(query.utterance, (quote.language for quote in quotes))
     readings = read_quotes(quotes, _phrase_question(query), embedder.read, language)
     judged = [
         replace(quote, reading=reading, score=words + answer.reading_weight * max(reading.margin, answer.least_margin))
@@ -86,12 +84,6 @@ def _phrase_question(query: Query) -> str:
     """What the reader is asked: a follow-up that no model completed, after the question before, as it was taught."""
     is_completed = query.rewrite or query.encoded_text or not (query.context and query.earlier_utterances)
     return query.standalone if is_completed else compose_follow_up(query.earlier_utterances[-1], query.utterance)
-
-
-def _find_foreign_language(quotes: Sequence[Quote], utterance: str) -> str:
-    """The language of a question that is surely not in English; else ""."""
-    language = find_question_language(utterance, tuple(sorted({quote.language for quote in quotes})))
-    return "" if language == ENGLISH else language
 
 
 def _compare_meaning(

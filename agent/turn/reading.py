@@ -4,13 +4,14 @@ A passage is read whole, its title in front. How surely a quote answers is the b
 against "not here" (the margin of Devlin et al., NAACL 2019; logits).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from agent.turn.quotes import Quote, Reading
 from indexes.ranking.vectors import Read, Readout, Vectors
 from indexes.text.analysis import ENGLISH
+from indexes.text.languages import find_question_language
 from indexes.text.units import split_units
 from schemas.records import Passage
 
@@ -31,6 +32,18 @@ def read_quotes(quotes: Sequence[Quote], question: str, read: Read | None, langu
     passages = {quote.passage: _read_passage(quote.passage, question, read, language) for quote in quotes}
     is_read = not language or any(passages.values())
     return [passages[quote.passage].get(quote.place, Reading(UNREAD)) if is_read else Reading() for quote in quotes]
+
+
+def find_margin(passages: Sequence[Passage], question: str, read: Read, language: str) -> float:
+    """How surely any statement of some passages answers."""
+    readings = (_read_passage(passage, question, read, language) for passage in passages)
+    return max((reading.margin for found in readings for reading in found.values()), default=UNREAD)
+
+
+def find_foreign_language(utterance: str, languages: Iterable[str]) -> str:
+    """The language of a question that is surely not in English, of those that are asked in or some others; else ""."""
+    language = find_question_language(utterance, tuple(sorted(set(languages))))
+    return "" if language == ENGLISH else language
 
 
 def _read_passage(passage: Passage, question: str, read: Read, language: str) -> dict[int, Reading]:

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 
 from agent.turn.quotes import to_sentence
+from agent.turn.reading import find_foreign_language, find_margin
 from agent.turn.tables.execution import UnsureError, carry_out
 from agent.turn.tables.planning import choose_tables, plan_for
 from indexes.documents.collection import WholeDocuments
-from indexes.documents.tables.table import Row, list_tables
-from indexes.ranking.vectors import Embedder
+from indexes.documents.tables.table import Row, Table, list_tables
+from indexes.ranking.vectors import Embedder, Read
 from schemas.errors import format_count
 from schemas.records import Passage, Response, Sentence, WholeAnswer
 
 MAX_ROWS = 5  # that are shown
 SURE = 0.3  # a plan's chance, from which it is carried out
+SURE_ELSEWHERE = 1.0  # the reader's margin, from which a passage that is no row answers, where no row does more surely
 
 
 def compute_over_tables(
@@ -32,11 +34,23 @@ def compute_over_tables(
     if not plans:
         return None
     plan, table = max(plans, key=lambda each: each[0].chance)
+    if embedder.read and _is_said_elsewhere(question, near, table, embedder.read):
+        return None
     try:
         result = carry_out(plan, table)
     except UnsureError:
         return None
     return _show(result.said, [table.rows[row] for row in result.rows])
+
+
+def _is_said_elsewhere(question: str, near: Sequence[Passage], table: Table, read: Read) -> bool:
+    """Whether the answer surely stands in a passage that is no row of the table."""
+    ids = {row.passage.id for row in table.rows}
+    rows = [passage for passage in near if passage.id in ids]
+    others = [passage for passage in near if passage.id not in ids]
+    language = find_foreign_language(question, (passage.language for passage in near))
+    margin = find_margin(others, question, read, language)
+    return margin > SURE_ELSEWHERE and margin > find_margin(rows, question, read, language)
 
 
 def _show(direct: str, rows: Sequence[Row]) -> WholeAnswer:
