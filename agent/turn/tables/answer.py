@@ -14,7 +14,7 @@ from schemas.records import Passage, Response, Sentence, WholeAnswer
 
 MAX_ROWS = 5  # that are shown
 SURE = 0.3  # a plan's chance, from which it is carried out
-SURE_ELSEWHERE = 1.0  # the reader's margin, from which a passage that is no row answers, where no row does more surely
+SURE_ELSEWHERE = 1.0  # the reader's margin, above which a passage that is no row answers, where no row does more surely
 
 
 def compute_over_tables(
@@ -34,11 +34,11 @@ def compute_over_tables(
     if not plans:
         return None
     plan, table = max(plans, key=lambda each: each[0].chance)
-    if embedder.read and _is_said_elsewhere(question, near, table, embedder.read):
-        return None
     try:
         result = carry_out(plan, table)
     except UnsureError:
+        return None
+    if embedder.read and _is_said_elsewhere(question, near, table, embedder.read):
         return None
     return _show(result.said, [table.rows[row] for row in result.rows])
 
