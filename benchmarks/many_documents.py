@@ -162,7 +162,7 @@ def measure_vectors(folder: Path, home: Path, sample: int) -> tuple[int, float]:
     """How many passages there are, and how many vectors are made a second, over a sample."""
     index = open_documents(folder, home / "cache", None, stage_progress).index
     embedder = open_embedder(None)
-    texts = [text for number, text in enumerate(index.iterate_texts()) if number < sample]
+    texts = index.read_texts(range(min(sample, len(index))))
     if not embedder or not texts:
         return len(index), 0.0
     began = time.perf_counter()

@@ -79,16 +79,15 @@ def build_index(
     progress: Callable[[], None] = lambda: None,
     on_passage: Callable[[Passage], object] = lambda _passage: None,
 ) -> BuildReport:
-    """Index a corpus into the directory `out`, in parts, which appear whole or not at all.
+    """Index a corpus into the directory `out`, which appears whole or not at all, as does a single shard in it.
 
-    Of several shards, one is built into its directory there, all of them as `out` itself. Bad lines, empty texts and
-    duplicate ids stop the build (`InvalidInputError`), or are counted and skipped. `progress` is called now and then,
-    and `on_passage` with each passage that is indexed. Memory: the writers' buffers, the digests of all ids, and the
-    segments that Tantivy merges.
+    Bad lines, empty texts and duplicate ids stop the build (`InvalidInputError`), or are counted and skipped.
+    `on_passage` is called with each passage that is indexed. Memory: the writers' buffers, the digests of all ids, and
+    the segments that Tantivy merges.
     """
     number, of = parts if isinstance(parts, tuple) else (0, parts or 1)
-    if number:
-        _check_room(out, of)
+    if number and (find_counts(out) - {of} or (out / INFO_FILE).exists()):
+        raise UsageError("holds another index", where=str(out), remedy="Give another directory.")
     target = out / name_shard(number, of) if number else out
     _check_replaceable(resolve_replaced(target), overwrite)
     reading = _CorpusReading(corpus, skip_problems=skip_problems, progress=progress)
@@ -97,24 +96,9 @@ def build_index(
             directories = {number: building}
         else:
             directories = {each: building / name_shard(each, of) for each in range(1, of + 1)}
-            for directory in directories.values():
-                directory.mkdir()
         infos = _write_parts(reading, directories, of, on_passage)
         info = read_joined_info([*directories.values()]) if isinstance(parts, int) else infos[0]
     return BuildReport(info, reading.problems)
-
-
-def _check_room(out: Path, of: int) -> None:
-    """Raise `UsageError` where a directory holds something else than shards of that number."""
-    what = ""
-    if find_counts(out) - {of}:
-        what = f"holds shards of another number than {of}"
-    elif (out / INFO_FILE).exists():
-        what = "is an index of its own"
-    elif out.exists() and not out.is_dir():
-        what = "is no directory"
-    if what:
-        raise UsageError(what, where=str(out), remedy="Give another directory.")
 
 
 def _check_replaceable(out: Path, overwrite: bool) -> None:
@@ -245,6 +229,7 @@ class _PartWriter(AbstractContextManager["_PartWriter"]):
 
     def __init__(self, directory: Path, languages: Sequence[str], threads: int, thread_bytes: int) -> None:
         self.directory, self._gives_stems = directory, not is_english(languages)
+        directory.mkdir(exist_ok=True)
         index = tantivy.Index(build_schema(), path=str(directory))
         register_analyzer(index, languages)
         self._writer = index.writer(thread_bytes * threads, threads)

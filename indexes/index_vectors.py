@@ -5,9 +5,8 @@ once all blocks are there.
 """
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import msgspec
 import numpy as np
 
 from indexes.passage_index import Index, PassageIndex
-from indexes.ranking.compressed_vectors import COMPRESSED_FILE, check_compressed_vectors, write_compressed_vectors
+from indexes.ranking.compressed_vectors import COMPRESSED_FILE, write_compressed_vectors
 from indexes.ranking.vectors import (
     VALUE_BYTES,
     VECTOR_INFO_FILE,
@@ -58,13 +57,11 @@ class _VectorPart:
 
     def append(self, rows: StoredVectors) -> None:
         data = rows.tobytes()
-        with explain_failed_writing(self.directory):
-            with (self.directory / PART_FILE).open("ab") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            self.info = seal_info(replace(self.info, blocks=(*self.info.blocks, hash_block(data))))
-            write_json_atomically(self.directory / PART_INFO_FILE, self.info)
+        with (self.directory / PART_FILE).open("ab") as file:
+            file.write(data)
+        sync_to_disk(self.directory / PART_FILE)
+        self.info = seal_info(replace(self.info, blocks=(*self.info.blocks, hash_block(data))))
+        write_json_atomically(self.directory / PART_INFO_FILE, self.info)
 
     def remove_if_empty(self) -> None:
         if not self.info.blocks:
@@ -72,13 +69,12 @@ class _VectorPart:
                 (self.directory / name).unlink(missing_ok=True)
 
     def put_in_place(self) -> None:
-        """Let the vectors, all of whose blocks are there, be those of the index. Raises `RunError`."""
-        with explain_failed_writing(self.directory):
-            for name in (VECTOR_INFO_FILE, COMPRESSED_FILE):  # these are of the old ones
-                (self.directory / name).unlink(missing_ok=True)
-            for part, name in ((PART_FILE, VECTORS_FILE), (PART_INFO_FILE, VECTOR_INFO_FILE)):
-                (self.directory / part).replace(self.directory / name)
-                sync_to_disk(self.directory)
+        """Let the vectors, all of whose blocks are there, be those of the index."""
+        for name in (VECTOR_INFO_FILE, COMPRESSED_FILE):  # these are of the old ones
+            (self.directory / name).unlink(missing_ok=True)
+        for part, name in ((PART_FILE, VECTORS_FILE), (PART_INFO_FILE, VECTOR_INFO_FILE)):
+            (self.directory / part).replace(self.directory / name)
+            sync_to_disk(self.directory)
 
 
 def _find_part(directory: Path, info: VectorInfo) -> _VectorPart:
@@ -161,44 +157,32 @@ def _embed_part(
             raise UsageError("another process is embedding this index", where=str(index.directory), remedy=remedy)
         with explain_failed_writing(index.directory):
             part = _find_part(index.directory, info)
-        if anew or part.info.blocks or not has_whole_vectors(index, embedder):
-            with open_blocks(index.directory) as elsewhere:
-                _embed_missing(part, elsewhere or here, progress)
+            if anew or part.info.blocks or not has_whole_vectors(index, embedder):
+                with open_blocks(index.directory) as elsewhere:
+                    _embed_missing(part, elsewhere or here, progress)
 
 
 def compress_index(directory: Path, progress: StageProgress) -> VectorInfo:
-    """Compress the vectors that an index has, unless they are so already. Errors: `write_compressed_vectors`."""
+    """Compress the vectors that an index has. Errors: `write_compressed_vectors`."""
     for part in map(PassageIndex, open_index(directory).part_directories):
-        info = part.vector_info
-        assert info
-        with _tell_damage():
-            if info.compressed:
-                check_compressed_vectors(part.directory, info.compressed)
-                continue
+        assert part.vector_info
         with progress("compressing", len(part)) as show:
-            write_compressed_vectors(part.directory, info, show)
+            write_compressed_vectors(part.directory, part.vector_info, show)
     made = open_index(directory).vector_info
     assert made
     return made
 
 
 def has_whole_vectors(index: Index, embedder: Embedder) -> bool:
-    """Whether an index in one part has vectors of this model, as they were written."""
-    with _tell_damage():
+    """Whether an index in one part has vectors of this model, as they were written. Damage is logged."""
+    try:
         info = index.vector_info
         if info and info.digest == embedder.digest:
             check_vectors(index.directory, info)
             return True
-    return False
-
-
-@contextmanager
-def _tell_damage() -> Iterator[None]:
-    """What is damaged is logged, and made again."""
-    try:
-        yield
     except InvalidInputError as error:
         log.warning("%s", error.what)
+    return False
 
 
 def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: StageProgress) -> None:
@@ -228,7 +212,7 @@ def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: Stage
 def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:
     made = np.empty((len(block), embedder.size), dtype=np.float16)
     for start in range(0, len(block), BATCH_TEXTS):
-        texts = list(index.iterate_texts(block[start : start + BATCH_TEXTS]))
+        texts = index.read_texts(block[start : start + BATCH_TEXTS])
         made[start : start + BATCH_TEXTS] = embedder.embed(texts)
         tick(len(texts))
     return made

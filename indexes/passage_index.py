@@ -34,7 +34,6 @@ REBUILD = "Build it again with `convagent index build`."
 MAX_LISTED = 3  # damaged files in an error
 DATES_FILE = "dates.json"  # of passages that have one, by their numbers; only of documents
 
-READ_AT_ONCE = 1000  # passages whose texts are iterated over
 LEAST_SPARE, SPARE_SHARE = 10, 10  # hits beyond `k`, and one for so many of it, so that few ties go on past the last
 DEEPER = 4  # times as many, where they do
 NUMBER_BITS = 32  # of a passage's number: Tantivy's own have as many
@@ -142,15 +141,9 @@ class Index(ABC):
     def find(self, id: str) -> Passage | None:
         return self.find_all([id]).get(id)
 
-    def __contains__(self, id: str) -> bool:
-        return self.find(id) is not None
-
-    def iterate_texts(self, numbers: range | None = None) -> Iterator[str]:
-        """The searchable text of these passages, or of every one, by its number."""
-        numbers = range(len(self)) if numbers is None else numbers
-        for start in range(0, len(numbers), READ_AT_ONCE):
-            for passage in self.read(self.get_ids(numbers[start : start + READ_AT_ONCE])):
-                yield build_searchable_text(passage)
+    def read_texts(self, numbers: range) -> list[str]:
+        """The searchable texts of passages by their numbers."""
+        return [build_searchable_text(passage) for passage in self.read(self.get_ids(numbers))]
 
 
 class PassageIndex(Index):
@@ -161,7 +154,6 @@ class PassageIndex(Index):
         self.part_directories = [directory]
         self.info = read_info(directory)
         self.languages = list_languages(self.info.analyzer)
-        check_compatible(self.info, directory)
         check_whole(directory)
         with _explain_damage(self.directory):
             self._index = _open_tantivy(directory)
@@ -232,28 +224,25 @@ def build_searchable_text(passage: Passage) -> str:
 
 
 def read_info(directory: Path) -> IndexInfo:
-    """The info of an index. Raises `MissingError` where there is no index, `InvalidInputError` if it is damaged."""
+    """The info of an index.
+
+    Raises `MissingError` where there is no index, `InvalidInputError` for a damaged one and for one whose files or
+    stems are made in another way than this version does.
+    """
     remedy = "Build one with `convagent index build PASSAGES... -o DIR`."
     directory = resolve_replaced(directory)
     if not directory.exists():
         raise MissingError("no such index directory", where=str(directory), remedy=remedy)
     try:
-        return decode((directory / INFO_FILE).read_bytes(), IndexInfo)
+        info = decode((directory / INFO_FILE).read_bytes(), IndexInfo)
     except OSError as error:
         raise MissingError(f"is no index (it has no {INFO_FILE})", where=str(directory), remedy=remedy) from error
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is a damaged index ({error})", where=str(directory), remedy=remedy) from error
-
-
-def check_compatible(info: IndexInfo, directory: Path) -> None:
-    """Raise `InvalidInputError` for an index whose files or stems are made in another way than this version does."""
-    if info.format != FORMAT:
-        what = f"is an index of another version (format {info.format}; this one reads {FORMAT})"
+    if (info.format, info.analyzer) != (FORMAT, describe_analyzer(list_languages(info.analyzer))):
+        what = f"is an index of another version (format {info.format}; {info.analyzer})"
         raise InvalidInputError(what, where=str(directory), remedy=REBUILD)
-    own = describe_analyzer(list_languages(info.analyzer))
-    if info.analyzer != own:
-        what = f"was built with another analyzer ({info.analyzer!r}; this version has {own!r})"
-        raise InvalidInputError(what, where=str(directory), remedy=REBUILD)
+    return info
 
 
 def check_whole(directory: Path, *, thorough: bool = False) -> None:

@@ -25,25 +25,15 @@ def hide_keys(text: str, *, unfinished: bool = False) -> str:
 
     An `unfinished` text does not end in the beginning of one either.
     """
-    keys = _find_keys()
+    named = (os.environ.get(name, "").strip() for name in SECRET_SETTINGS)
+    keys = tuple(key for key in named if len(key) >= MIN_CHARACTERS)
     hidden = _match_keys(keys).sub(SHOWN_INSTEAD, text) if keys else text
     return _cut_beginning(hidden, keys) if unfinished else hidden
 
 
-def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
-    """The same, without these `keys` either, nor passwords and keys of addresses; for words about a failure."""
-    all_keys = tuple({*_find_keys(), *filter(_is_secret, keys)})
-    hidden = _match_keys(all_keys).sub(SHOWN_INSTEAD, text) if all_keys else text
-    return _IN_ADDRESSES.sub(lambda found: f"{found['before'] or found['name'] or ''}{SHOWN_INSTEAD}", hidden)
-
-
-def _find_keys() -> tuple[str, ...]:
-    named = (os.environ.get(name, "").strip() for name in SECRET_SETTINGS)
-    return tuple(key for key in named if _is_secret(key))
-
-
-def _is_secret(key: str) -> bool:
-    return len(key) >= MIN_CHARACTERS
+def hide_secrets(text: str) -> str:
+    """The same, without passwords and keys of addresses either, nor what has the form of a key."""
+    return _IN_ADDRESSES.sub(lambda found: f"{found['before'] or found['name'] or ''}{SHOWN_INSTEAD}", hide_keys(text))
 
 
 @lru_cache(maxsize=8)

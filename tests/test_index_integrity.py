@@ -122,15 +122,9 @@ def test_vectors_of_other_passages_are_not_searched(copy: Path, tmp_path: Path) 
             _ = PassageIndex(other).vectors
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "told"),
-    [
-        ("analyzer", "english: words, lower case", "was built with another analyzer"),
-        ("format", 99, "is an index of another version"),
-    ],
-)
-def test_an_index_that_is_made_otherwise_is_refused(field: str, value: object, told: str, copy: Path) -> None:
+@pytest.mark.parametrize(("field", "value"), [("analyzer", "english: words, lower case"), ("format", 99)])
+def test_an_index_that_is_made_otherwise_is_refused(field: str, value: object, copy: Path) -> None:
     info = json.loads((copy / INFO_FILE).read_text()) | {field: value}
     (copy / INFO_FILE).write_bytes(msgspec.json.encode(info))
-    with pytest.raises(InvalidInputError, match=told):
+    with pytest.raises(InvalidInputError, match="is an index of another version"):
         PassageIndex(copy)

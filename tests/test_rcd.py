@@ -241,7 +241,6 @@ NUMBERS = [
     "<pno>10046153-0</pno><p>Rye bread.</p>",
     "<p>Rye <pno>10046153-0</pno>bread.</p>",
     '<pno>7</pno><p pno="0">Rye bread.</p>',
-    '<p pno="0"><pno>7</pno>Rye bread.</p>',
     "<p><pno>10046153-0<b></b>Rye bread.</p>",
 ]
 

@@ -92,7 +92,7 @@ def test_passages_are_those_of_the_single_index(single: Index, built: Path) -> N
     index, numbers = open_index(built), [71, 0, 3, 3, 8]
     assert index.info.contents == single.info.contents
     assert index.read(index.get_ids(numbers)) == single.read(single.get_ids(numbers))
-    assert list(index.iterate_texts()) == list(single.iterate_texts())
+    assert index.read_texts(range(72)) == single.read_texts(range(72))
     with pytest.raises(MissingError, match="holds no passage nowhere"):
         index.read(["nowhere"])
 
@@ -103,7 +103,7 @@ def test_vectors_have_their_places(single: Index, index: Path) -> None:
         assert open_index(index).vectors is None, "not all shards have some"
         embed_index(directory, LengthEmbedder().embedder, no_progress)
     vectors = open_index(index).vectors
-    expected = LengthEmbedder().embed(list(single.iterate_texts()))
+    expected = LengthEmbedder().embed(single.read_texts(range(len(single))))
     assert vectors is not None
     assert np.array_equal(vectors, expected.astype(np.float16).astype(np.float32))
     assert verify_index(index).vectors == len(single)
@@ -127,7 +127,7 @@ def test_an_id_is_used_once_in_all_shards(tmp_path: Path) -> None:
     index = build(corpus, tmp_path / "index", 2, skip=True)
     assert (index.get_ids(range(3)), index.info.skipped) == (["a", "b", "c"], 1)
     for out, parts in ((tmp_path / "index", (1, 3)), (index.part_directories[0], (1, 2))):
-        with pytest.raises(UsageError, match=r"holds shards of another number|is an index of its own"):
+        with pytest.raises(UsageError, match="holds another index"):
             build(corpus, out, parts, skip=True)
 
 
@@ -142,7 +142,7 @@ HARM: list[tuple[Callable[[Path], object], str]] = [
     (lambda index: (index / "shard-3-of-4" / "ids.txt").write_bytes(b""), "is a damaged"),
     (
         lambda index: replace_shard(index, lambda _: build(ListedCorpus(["Rye."] * 72), index, (3, 4))),
-        "does not belong to shard 1/4: another digest",
+        "does not belong to shard 1/4",
     ),
     (
         lambda index: replace_shard(index, lambda third: shutil.copytree(index / "shard-4-of-4", third)),

@@ -156,11 +156,9 @@ def _fetch_contents(repo: str, file: str) -> None:
 
 def _explain(name: str, error: Exception) -> MissingError | RunError:
     """What the hub's error means to a person. It may quote the token or the address that it was asked with."""
-    from huggingface_hub import get_token
-
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return RunError(f"{name} cannot be kept: the disk is full", remedy="Make room, or set HF_HOME.")
     kinds = [kind.__name__ for kind in type(error).__mro__]
     remedy = next((remedy for kind, remedy in _REMEDIES.items() if kind in kinds), _OTHER_REMEDY)
-    why = hide_secrets((str(error).splitlines() or [type(error).__name__])[0], [get_token() or ""])
+    why = hide_secrets((str(error).splitlines() or [type(error).__name__])[0])
     return MissingError(f"{name} cannot be had ({why})", remedy=remedy)

@@ -39,7 +39,6 @@ MIN_LISTS_SEARCHED = 64
 LEARNED_ROWS = 40  # vectors that each centre is learned from
 ITERATIONS = 8  # of learning
 CANDIDATES, CANDIDATES_PER_HIT = 1000, 2  # scored again: so many at least, and for each that is wanted
-SCORED_ROWS = 16_384  # where no more passages are searched, all are scored by their own vectors
 SEED = 1
 log = logging.getLogger("convagent")
 
@@ -83,13 +82,10 @@ class CompressedVectors:
     parts: Sequence["_Part"]
 
     def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
-        """The passages nearest to a vector of length 1, with their cosines; of those in `rows` only."""
+        """The passages nearest to a vector of length 1, with their cosines; of `rows` only, which are all scored."""
         every, most = len(self.parts), max(CANDIDATES, CANDIDATES_PER_HIT * count)
-        found = [
-            part.find_candidates(query, most, None if rows is None else rows[first::every]) * every + first
-            for first, part in enumerate(self.parts)
-        ]
-        candidates = np.concatenate(found)
+        found = (part.find_candidates(query, most) * every + first for first, part in enumerate(self.parts))
+        candidates = np.concatenate(list(found)) if rows is None else np.flatnonzero(rows)
         cosines = self.score(candidates, query)
         best = np.lexsort((candidates, -cosines))[:count]
         return candidates[best], cosines[best]
@@ -112,15 +108,12 @@ class _Part:
     codes: Any  # faiss's index
     vectors: StoredVectors  # a row a passage, by its number, in a file
 
-    def find_candidates(self, query: Vectors, count: int, rows: Rows | None) -> Numbers:
-        """The passages that seem nearest, in the order of the file; all of `rows` where these are few."""
+    def find_candidates(self, query: Vectors, count: int) -> Numbers:
+        """The passages that seem nearest, in the order of the file."""
         import faiss
 
-        if rows is not None and np.count_nonzero(rows) <= SCORED_ROWS:
-            return np.flatnonzero(rows)
         searched = max(MIN_LISTS_SEARCHED, self.codes.nlist // LIST_SHARE)
-        selector = None if rows is None else faiss.IDSelectorBitmap(np.packbits(rows, bitorder="little"))
-        parameters = faiss.IVFRaBitQSearchParameters(nprobe=searched, sel=selector)
+        parameters = faiss.IVFRaBitQSearchParameters(nprobe=searched)
         question = np.ascontiguousarray(query[None], dtype=np.float32)
         found = self.codes.search(question, min(count, len(self.vectors)), params=parameters)[1][0]
         return np.sort(found[found >= 0])

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from indexes.passage_index import INFO_FILE, Index, PassageIndex, check_compatible, check_whole, read_info
+from indexes.passage_index import INFO_FILE, Index, PassageIndex, check_whole, read_info
 from indexes.ranking.compressed_vectors import check_compressed_vectors
 from indexes.ranking.rankings import RankedNumbers, Rows
 from indexes.ranking.vectors import check_vectors
@@ -43,14 +43,10 @@ def find_counts(directory: Path) -> set[int]:
     return {int(name[1]) for name in found if name}
 
 
-def is_sharded(directory: Path) -> bool:
-    """Whether a directory holds shards, and is no index itself."""
-    directory = resolve_replaced(directory)
-    return not (directory / INFO_FILE).exists() and bool(find_counts(directory))
-
-
 def holds_index(directory: Path) -> bool:
-    return (resolve_replaced(directory) / INFO_FILE).is_file() or is_sharded(directory)
+    """Whether a directory holds an index, whole or in shards."""
+    directory = resolve_replaced(directory)
+    return (directory / INFO_FILE).is_file() or bool(find_counts(directory))
 
 
 def list_shards(directory: Path) -> list[Path]:
@@ -75,15 +71,14 @@ def read_joined_info(paths: Sequence[Path]) -> IndexInfo:
     infos = [read_info(path) for path in paths]
     first = infos[0]
     for number, (path, info) in enumerate(zip(paths, infos, strict=True), start=1):
-        check_compatible(info, path)
-        if info.shard is None or (info.shard.number, info.shard.of) != (number, len(paths)):
-            is_what = f"is shard {info.shard.number}/{info.shard.of}" if info.shard else "is no shard"
+        shard = info.shard
+        if shard is None or (shard.number, shard.of) != (number, len(paths)):
+            is_what = f"is shard {shard.number}/{shard.of}" if shard else "is no shard"
             raise InvalidInputError(is_what, where=str(path), remedy=REMEDY.format(number=number, of=len(paths)))
-        for name, expected in _list_common(first).items():
-            if (found := _list_common(info)[name]) != expected:
-                what = f"does not belong to shard 1/{len(paths)}: another {name} ({found!r}, not {expected!r})"
-                remedy = "Build it again from the same passages, with the same options and version."
-                raise InvalidInputError(what, where=str(path), remedy=remedy)
+        if _identify_build(info) != _identify_build(first):
+            what = f"does not belong to shard 1/{len(paths)}: it was built from other passages, or in another way"
+            remedy = "Build it again from the same passages, with the same options and version."
+            raise InvalidInputError(what, where=str(path), remedy=remedy)
     assert first.shard
     return replace(
         first,
@@ -95,15 +90,10 @@ def read_joined_info(paths: Sequence[Path]) -> IndexInfo:
     )
 
 
-def _list_common(info: IndexInfo) -> dict[str, str | int]:
+def _identify_build(info: IndexInfo) -> tuple[str, ...]:
+    """What all shards of an index have in common."""
     assert info.shard
-    return {
-        "analyzer": info.analyzer,
-        "segmentation": info.segmentation,
-        "version": info.made_by,
-        "number of passages in the collection": info.shard.collection_passages,
-        "digest of the collection": info.shard.collection_contents,
-    }
+    return info.analyzer, info.segmentation, info.made_by, info.shard.collection_contents
 
 
 ByShard = Mapping[int, Any]  # something of each of some shards, by their places from 0
@@ -200,7 +190,9 @@ def open_index(directory: Path, connect: Connect = ShardsHere) -> Index:
 
     Raises `MissingError` where there is none or a shard is not there, and `InvalidInputError` where it is damaged.
     """
-    return ShardedIndex(directory, connect) if is_sharded(directory) else PassageIndex(directory)
+    found = resolve_replaced(directory)
+    is_single = (found / INFO_FILE).exists() or not find_counts(found)
+    return PassageIndex(directory) if is_single else ShardedIndex(directory, connect)
 
 
 @dataclass(frozen=True, slots=True)
