@@ -16,11 +16,10 @@ from agent.runs.trace import read_trace
 from agent.tracks.files import read_topics
 from indexes.corpora.corpus import find_corpus
 from indexes.index_builder import build_index
-from indexes.index_vectors import embed_index
+from indexes.index_vectors import StageProgress, embed_index
 from indexes.passage_index import PassageIndex
 from indexes.storage.files import write_atomically
 from schemas.errors import MissingError, UsageError, format_count
-from schemas.progress import StageProgress
 from schemas.records import Hit, Mode, Plan, QueryPart, Topics, TurnResult
 
 

@@ -17,9 +17,9 @@ from agent.models.bundled import find_bundled_gguf, open_from_cache, requantise
 from agent.models.catalogue import detect_kind, find_model_file
 from agent.models.local.hardware import THREADS, physical_cores, stop_spinning_threads, threads_to_use
 from agent.models.registry import open_embedder
+from indexes.index_vectors import StageProgress
 from indexes.storage.files import hash_file
 from schemas.errors import InvalidInputError, UsageError
-from schemas.progress import StageProgress
 
 if TYPE_CHECKING:
     from agent.models.local.kv_cache import KvCache

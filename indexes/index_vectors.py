@@ -34,7 +34,6 @@ from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory
 from indexes.storage.files import explain_failed_writing, write_json_atomically
 from schemas.errors import InvalidInputError, UsageError
-from schemas.progress import StageProgress
 from schemas.wire import decode
 
 PART_FILE, PART_INFO_FILE = "vectors.part", "vectors.part.json"
@@ -100,6 +99,8 @@ def _find_part(directory: Path, info: VectorInfo) -> _VectorPart:
 
 MAX_UNASKED = 20_000  # passages that are embedded without being asked: some minutes on two cores
 BATCH_TEXTS = 8  # embedded between two signs of progress, at which whoever shows it may wait
+# A stage's name and how many things it has; entering gives a function that is called with how many are done.
+StageProgress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 Tick = Callable[[int], None]  # is told how many more passages are embedded
 # Makes the vectors of blocks of passages, given by their numbers: one result for each block, in their order.
 EmbedBlocks = Callable[[Sequence[range], Tick], Iterator[StoredVectors]]

@@ -30,12 +30,11 @@ from indexes.documents.watching import (
     make_vectors_meanwhile,
     watch_documents,
 )
-from indexes.index_vectors import cache_vectors
+from indexes.index_vectors import StageProgress, cache_vectors
 from indexes.ranking.vectors import Embedder
 from indexes.sharding.sharded_index import holds_index, open_index
 from indexes.storage.directories import find_cache_directory
 from indexes.text.sentences import load_tokenizer
-from schemas.progress import StageProgress
 
 READING_SECONDS = 1.5  # before somebody can ask, who does not wait for all documents
 POLL_SECONDS = 0.1  # between two looks at whether the answer that waits is still wanted

@@ -32,7 +32,7 @@ from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import MODEL_CHOICES, open_embedder, open_model
 from agent.tracks.files import read_topics
 from agent.tracks.lenient_reading import IS_ID, Oddities, decode_leniently, report_oddities
-from indexes.index_vectors import cache_vectors
+from indexes.index_vectors import StageProgress, cache_vectors
 from indexes.ranking.vectors import Embed
 from indexes.storage.cache import Cache
 from indexes.storage.directories import find_cache_directory
@@ -40,7 +40,6 @@ from indexes.storage.files import check_writable, read_utf8, write_atomically
 from indexes.text.response_length import count_whitespace_words
 from indexes.text.units import split_units
 from schemas.errors import InvalidInputError, ModelReplyError, UsageError, format_count, list_with_limit
-from schemas.progress import StageProgress
 from schemas.records import Message, Passage
 from schemas.wire import Data, decode
 

@@ -20,13 +20,12 @@ from indexes.documents.isolation.process import ReadingProcess
 from indexes.documents.parse_cache import CACHE_REMEDY, CachedCorpus, ParseCache
 from indexes.documents.reading import EXPECTED_SUFFIXES, FileVersion, has_reader, read_contents, read_stamp
 from indexes.index_builder import build_index
-from indexes.index_vectors import MAX_UNASKED, cache_vectors, embed_index, has_whole_vectors
+from indexes.index_vectors import MAX_UNASKED, StageProgress, cache_vectors, embed_index, has_whole_vectors
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder
 from indexes.storage.directories import make_private_directory, make_private_tree, take_from_others
 from indexes.storage.files import explain_failed_writing
 from schemas.errors import InvalidInputError, MissingError, list_with_limit
-from schemas.progress import StageProgress
 from schemas.records import Problem
 
 FEW = 50  # files that nobody waits for long: they are always read

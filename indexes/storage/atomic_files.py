@@ -116,7 +116,10 @@ def _delete_old(target: Path) -> None:
 def _locked_temporary(target: Path, create: Callable[[Path], None]) -> Iterator[Path]:
     """A new file or directory beside `target`, locked; gone at the end unless it was given another name."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    _delete_abandoned(target)
+    for left in _siblings(target, "tmp"):
+        if (abandoned := _lock(left, wait=False)) is not None:
+            _remove(left)
+            os.close(abandoned)
     temporary, lock = _create_locked(target, create)
     try:
         yield temporary
@@ -134,13 +137,6 @@ def _create_locked(target: Path, create: Callable[[Path], None]) -> tuple[Path, 
         if temporary.exists():
             return temporary, lock
         if lock is not None:  # somebody cleared it away between its making and its lock
-            os.close(lock)
-
-
-def _delete_abandoned(target: Path) -> None:
-    for left in _siblings(target, "tmp"):
-        if (lock := _lock(left, wait=False)) is not None:
-            _remove(left)
             os.close(lock)
 
 

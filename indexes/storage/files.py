@@ -60,10 +60,7 @@ def check_writable(path: Path, overwrite: bool) -> None:
 
 
 def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = False) -> None:
-    """Write a file through a temporary one beside it: the old contents stay until the new ones are safely on disk.
-
-    A private file is for its owner alone; others have the permissions of any tool's output.
-    """
+    """Write a file as `write_file_atomically` does. Raises `RunError`."""
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
@@ -155,8 +152,7 @@ def find_damage(directory: Path, *, thorough: bool) -> Iterator[str]:
     try:
         files = read_manifest(directory)
     except (OSError, msgspec.DecodeError) as error:
-        gone = isinstance(error, FileNotFoundError)
-        yield f"{MANIFEST_FILE} is not there" if gone else f"{MANIFEST_FILE} cannot be used: {error}"
+        yield f"{MANIFEST_FILE} cannot be used: {error}"
         return
     thorough = thorough or sum(record.bytes for record in files.values()) <= SMALL_BYTES
     for name, record in files.items():
@@ -171,7 +167,5 @@ def compare_file(path: Path, record: FileRecord, *, thorough: bool = True) -> st
         if size != record.bytes:
             return f"has {size} bytes, not {record.bytes}"
         return "has other contents than it was given" if thorough and record_file(path) != record else ""
-    except FileNotFoundError:
-        return "is not there"
     except OSError as error:
         return f"cannot be read ({error.strerror})"

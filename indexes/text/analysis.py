@@ -6,7 +6,6 @@ each has the stop words and the stemmer of its own language (docs/adr/0008-own-d
 
 import re
 import runpy
-from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
@@ -36,18 +35,6 @@ def extract_stems(text: str, language: str = ENGLISH, own: str = "") -> list[str
     if language == ENGLISH and own in ("", ENGLISH):
         return list(build_analyzer().analyze(text))
     return list(_build_foreign_analyzer(language, own or language).analyze(separate_pairs(text)))
-
-
-def count_query_stems(text: str, languages: Iterable[str], own: str) -> Counter[str]:
-    """The stems of a query as documents of each language would have them, and how often each occurs.
-
-    `own` is the language of the query, whose stop words are left out; where it is not known ("") those of each
-    language are.
-    """
-    counts: Counter[str] = Counter()
-    for language in languages:
-        counts |= Counter(extract_stems(text, language, own))
-    return counts
 
 
 def separate_pairs(text: str) -> str:
@@ -91,10 +78,7 @@ def build_splitter() -> Any:
 
 @cache
 def _build_foreign_analyzer(stemmed_as: str, stopped_as: str) -> Any:
-    """Stop words of one language and the stemmer of another, or of the same. Letters lose their accents last.
-
-    Stop words are Tantivy's, else spaCy's. A language without a stemmer keeps its words as they are.
-    """
+    """Stop words of one language (Tantivy's, else spaCy's), and the stemmer of another or the same, if it has one."""
     if stopped_as in SNOWBALL and stopped_as not in WITHOUT_STOP_WORDS:
         stop = Filter.stopword(SNOWBALL[stopped_as])
     else:
@@ -107,8 +91,7 @@ def _build_foreign_analyzer(stemmed_as: str, stopped_as: str) -> Any:
 def load_stop_words(language: str = "en") -> frozenset[str]:
     """spaCy's stop words of a language, in lower case. They are more than the index leaves out.
 
-    The module is run by itself: importing it as a part of `spacy.lang` compiles the language's tokenizer, too, which
-    takes two seconds for French.
+    The module is run by itself: importing `spacy.lang.fr` takes two seconds, since it compiles the tokenizer.
     """
     spacy = find_spec("spacy")
     assert spacy is not None

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
-from indexes.text.analysis import ENGLISH, SNOWBALL, count_query_stems, extract_stems, load_stop_words, word_set
+from indexes.text.analysis import ENGLISH, SNOWBALL, extract_stems, load_stop_words, word_set
 
 KNOWN = frozenset(SNOWBALL) | word_set("ja ko zh bg cs et fa he hi hr id lt lv pl sk sl th uk vi")
 ASKED_IN = ("en", "de", "fr", "es", "it", "nl", "pt")  # that a question is told by, beside those of the documents
@@ -104,10 +104,16 @@ def _load_identifier() -> Any:
 
 
 def stem_query(text: str, languages: Sequence[str]) -> list[str]:
-    """The stems of a query as documents of these languages have them, as often as they occur."""
+    """The stems of a query as documents of these languages have them, as often as they occur.
+
+    The stop words of its own language are left out; where that is not known, those of each language are.
+    """
     if set(languages) <= {ENGLISH}:
         return extract_stems(text)
-    return [*count_query_stems(text, languages, find_question_language(text, tuple(languages))).elements()]
+    own, counts = find_question_language(text, tuple(languages)), Counter[str]()
+    for language in languages:
+        counts |= Counter(extract_stems(text, language, own))
+    return [*counts.elements()]
 
 
 WeightedText = tuple[str, float]  # a text to search with, and the weight of each of its words
