@@ -330,7 +330,7 @@ def index_embed(
     embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
     reports.show_embedding_done(embedded, index)
     if compress:
-        reports.show_embedding_done(0, index, compress_index(index, progress.stage_progress))
+        reports.show_compressed(compress_index(index, progress.stage_progress), embedded, index)
 
 
 @index_app.command("info")

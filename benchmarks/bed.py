@@ -158,7 +158,7 @@ def open_index(directory: Path, passages: Sequence[Path], progress: StageProgres
     if not (resume and directory.exists()):
         build_index(find_corpus(passages), directory, skip_problems=False, overwrite=True, progress=lambda: None)
     embedder = open_embedder(None)
-    if embedder and PassageIndex(directory).vector_info is None:
+    if embedder and not PassageIndex(directory).vector_infos:
         embed_index(directory, embedder, progress)
     return PassageIndex(directory)
 

@@ -163,24 +163,22 @@ def _embed_part(
                     _embed_missing(part, elsewhere or here, progress)
 
 
-def compress_index(directory: Path, progress: StageProgress) -> VectorInfo:
-    """Compress the vectors that an index has. Errors: `write_compressed_vectors`."""
+def compress_index(directory: Path, progress: StageProgress) -> int:
+    """Compress the vectors that an index has: to how many bytes. Errors: `write_compressed_vectors`."""
+    size = 0
     for part in map(PassageIndex, open_index(directory).part_directories):
-        assert part.vector_info
         with progress("compressing", len(part)) as show:
-            write_compressed_vectors(part.directory, part.vector_info, show)
-    made = open_index(directory).vector_info
-    assert made
-    return made
+            size += write_compressed_vectors(part.directory, part.vector_infos[0], show)
+    return size
 
 
 def has_whole_vectors(index: Index, embedder: Embedder) -> bool:
     """Whether an index in one part has vectors of this model, as they were written. Damage is logged."""
     try:
-        info = index.vector_info
-        if info and info.digest == embedder.digest:
-            check_vectors(index.directory, info)
-            return True
+        for info in index.vector_infos:
+            if info.digest == embedder.digest:
+                check_vectors(index.directory, info)
+                return True
     except InvalidInputError as error:
         log.warning("%s", error.what)
     return False

@@ -19,7 +19,7 @@ import tantivy
 
 from indexes.ranking.compressed_vectors import CompressedVectors, open_compressed_vectors
 from indexes.ranking.rankings import DECIMALS, Numbers, RankedNumbers, Rows, separate_scores
-from indexes.ranking.vectors import VectorInfo, VectorPart, Vectors, join_infos, read_vector_info, read_vectors
+from indexes.ranking.vectors import VectorInfo, Vectors, read_vector_info, read_vectors
 from indexes.storage.atomic_files import resolve_replaced
 from indexes.storage.files import find_damage
 from indexes.text.analysis import ENGLISH, build_analyzer, build_splitter, describe_analyzer, list_languages
@@ -70,33 +70,26 @@ class Index(ABC):
     part_directories: Sequence[Path]  # of the passage indexes that it is made of
 
     @cached_property
-    def _vector_parts(self) -> Sequence[VectorPart]:
-        """The parts of the index with their vectors; none where one of them has none."""
-        found = [(part, read_vector_info(part, read_info(part))) for part in self.part_directories]
-        parts = [(part, info) for part, info in found if info]
-        if len(parts) < len(found):
-            return ()
-        if len({info.digest for _, info in parts}) > 1:
+    def vector_infos(self) -> Sequence[VectorInfo]:
+        """What the vectors of each part, of one model, are made with; none where a part has none."""
+        found = [read_vector_info(part, read_info(part)) for part in self.part_directories]
+        infos = [info for info in found if info]
+        if len({info.digest for info in infos}) > 1:
             remedy = "Make them again with `convagent index embed`."
             raise InvalidInputError("has vectors of several models", where=str(self.directory), remedy=remedy)
-        return parts
-
-    @cached_property
-    def vector_info(self) -> VectorInfo | None:
-        """What the vectors are made with; None if the index has none."""
-        infos = [info for _, info in self._vector_parts]
-        return join_infos(infos, self.info.contents) if infos else None
+        return infos if len(infos) == len(found) else ()
 
     @cached_property
     def vectors(self) -> Vectors | None:
         """One row for each passage, by its number; None if the index has no vectors."""
-        return read_vectors(self._vector_parts) if self._vector_parts else None
+        return read_vectors(self.part_directories, self.vector_infos) if self.vector_infos else None
 
     @cached_property
     def compressed_vectors(self) -> CompressedVectors | None:
         """What finds the nearest; None if they are not compressed. Raises `MissingError` without faiss."""
-        info = self.vector_info
-        return open_compressed_vectors(self._vector_parts) if info and info.compressed else None
+        infos = self.vector_infos
+        is_compressed = infos and all(info.compressed for info in infos)
+        return open_compressed_vectors(self.part_directories, infos) if is_compressed else None
 
     @abstractmethod
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
@@ -140,6 +133,9 @@ class Index(ABC):
 
     def find(self, id: str) -> Passage | None:
         return self.find_all([id]).get(id)
+
+    def __contains__(self, id: str) -> bool:
+        return self.find(id) is not None
 
     def read_texts(self, numbers: range) -> list[str]:
         """The searchable texts of passages by their numbers."""

@@ -458,7 +458,7 @@ def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     folder = own(tmp_path, {"a.md": "Rye.", "b.md": "Oats."})
     first, second = Counted(), Counted()
     index = opened(folder, tmp_path, embedder=first.embedder).index
-    assert (first.asked, index.vector_info is not None) == (["a.md\nRye.", "b.md\nOats."], True)
+    assert (first.asked, bool(index.vector_infos)) == (["a.md\nRye.", "b.md\nOats."], True)
     (folder / "b.md").write_text("Barley.")
     index = opened(folder, tmp_path, embedder=second.embedder).index
     assert second.asked == ["b.md\nBarley."]

@@ -110,7 +110,7 @@ def test_only_what_the_words_find_is_reranked_where_it_has_none(index: PassageIn
 @needs_embedder
 def test_a_small_index_is_embedded_and_a_large_one_is_not(index: PassageIndex, minilm: Embedder) -> None:
     assert embed_index(index.directory, minilm, no_progress, most=4) == 0
-    assert index.vector_info is None
+    assert not index.vector_infos
     assert embed_index(index.directory, minilm, no_progress, most=5) == 5
     embedded = PassageIndex(index.directory)
     vectors = own_vectors(embedded, minilm)
@@ -128,6 +128,6 @@ def test_damaged_vectors_are_told(index: PassageIndex) -> None:
         _ = PassageIndex(index.directory).vectors
     (index.directory / "vectors.json").write_text("{")
     with pytest.raises(InvalidInputError, match="damaged vectors"):
-        _ = PassageIndex(index.directory).vector_info
+        _ = PassageIndex(index.directory).vector_infos
     embed_index(index.directory, Counted().embedder, no_progress)  # as the remedy has it
     assert PassageIndex(index.directory).vectors is not None

@@ -94,7 +94,7 @@ def test_a_failed_rebuild_leaves_the_old_index(tmp_path: Path) -> None:
     assert PassageIndex(tmp_path / "index").read(["a"])[0].text == "Rice bread."
     good.write_text('{"id": "b", "text": "Rye bread."}\n')
     build([good], tmp_path / "index", overwrite=True)
-    assert PassageIndex(tmp_path / "index").find("b")
+    assert "b" in PassageIndex(tmp_path / "index")
     assert {path.name for path in tmp_path.iterdir()} == {"good.jsonl", "bad.jsonl", "index"}
 
 
@@ -126,7 +126,7 @@ def test_search_stems_and_ranks_and_takes_any_query_for_text(example_index: Pass
         assert example_index.search([(query, 1.0)], 5) == ()
     for query in ("bread AND (", "title:bread^2", "\x00", "面包", "x" * 100_000):
         example_index.search([(query, 1.0)], 3)
-    assert example_index.find("bread-01") is None, "ids are looked up whole"
+    assert "bread-01" not in example_index, "ids are looked up whole"
     with pytest.raises(MissingError, match="nowhere:1"):
         example_index.read(["nowhere:1"])
 

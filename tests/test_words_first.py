@@ -116,8 +116,7 @@ def test_through_a_pipe_vectors_come_first(tmp_path: Path) -> None:
     )
     assert "nine days" in done.stdout
     index = open_documents(folder, find_cache_directory(), None, stage_progress).index
-    assert index.vector_info
-    assert index.vector_info.passages == 4
+    assert [info.passages for info in index.vector_infos] == [4]
 
 
 def test_the_terminal_shows_progress_below_the_prompt_and_ends_at_once(tmp_path: Path) -> None:

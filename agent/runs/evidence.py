@@ -63,7 +63,7 @@ def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Co
     if origin.ranking is not None:
         return _from_ranking(origin.ranking, origin, topics, plan)
     index = open_index(origin.index or DEFAULT_INDEX, connect)
-    digest = hashlib.sha256(msgspec.json.encode(index.info) + msgspec.json.encode(index.vector_info)).hexdigest()
+    digest = hashlib.sha256(msgspec.json.encode(index.info) + msgspec.json.encode(index.vector_infos)).hexdigest()
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from indexes.documents.document_index import ReadingReport
     from indexes.index_builder import BuildReport
     from indexes.passage_index import Index
-    from indexes.ranking.vectors import VectorInfo
     from indexes.sharding.sharded_index import Verification
     from schemas.records import ChatSummary, Hit, Passage
 
@@ -43,18 +42,18 @@ def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None
         log.info("documents were cut into %s", info.segmentation)
 
 
-def show_embedding_done(passages: int, path: Path, compressed: "VectorInfo | None" = None) -> None:
-    """How many passages of an index were embedded, if any were; what its vectors take of memory once compressed."""
+def show_embedding_done(passages: int, path: Path) -> None:
     if passages:
         log.info("%s: %d passages embedded", path, passages)
-    if compressed and compressed.compressed:
-        size = compressed.compressed.file.bytes
-        log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, size / compressed.passages, size / 1e6)
+
+
+def show_compressed(size: int, passages: int, path: Path) -> None:
+    log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, size / passages, size / 1e6)
 
 
 def show_index(index: "Index", path: Path) -> None:
-    info, vectors = index.info, index.vector_info
-    compressed = vectors.compressed if vectors else None
+    info, vectors = index.info, index.vector_infos
+    compressed = [each.compressed for each in vectors if each.compressed]
     rows = {
         "index": f"{path}, {sum(file.stat().st_size for file in path.rglob('*') if file.is_file()) / 1e6:.1f} MB",
         "passages": f"{info.passages}" + (f" ({info.skipped} skipped)" if info.skipped else ""),
@@ -62,12 +61,12 @@ def show_index(index: "Index", path: Path) -> None:
         "analyzer": info.analyzer,
         "segments": info.segmentation or "none: the passages are as they came",
         "sources": ("\n" + " " * 10).join(info.sources),
-        "vectors": f"{vectors.model}, {vectors.size} numbers each" if vectors else "none",
+        "vectors": f"{vectors[0].model}, {vectors[0].size} numbers each" if vectors else "none",
         "made by": f"{info.made_by} in {info.seconds} s",
     }
     if vectors:  # in memory, to search by meaning
-        size = compressed.file.bytes if compressed else 4 * vectors.size * vectors.passages
-        rows["vectors"] += f", {size / 1e6:,.1f} MB in memory" + (f" ({compressed.recipe})" if compressed else "")
+        size = sum(each.file.bytes for each in compressed) or 4 * vectors[0].size * info.passages
+        rows["vectors"] += f", {size / 1e6:,.1f} MB in memory" + (f" ({compressed[0].recipe})" if compressed else "")
     for name, value in rows.items():
         typer.echo(f"{name:10}{value}")
 

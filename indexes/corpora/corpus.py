@@ -248,7 +248,7 @@ def _parse_tsv(line: bytes, number: int) -> Passage | None:
         return None
     if len(columns) not in (2, 3) or not columns[0].strip():
         raise msgspec.ValidationError(f"expected id<TAB>text or id<TAB>text<TAB>title, found {len(columns)} columns")
-    return Passage(columns[0].strip(), columns[1].strip(), columns[2].strip() if len(columns) == 3 else "")
+    return Passage(*map(str.strip, columns))
 
 
 MAX_DEPTH = 10_000  # brackets of an argument that are open at a time

@@ -147,7 +147,7 @@ def _open_or_recreate(path: Path) -> sqlite3.Connection:
 
 
 def _open_checked(path: Path) -> sqlite3.Connection:
-    database = open_database(path, WAIT_SECONDS, None, [_TABLE])
+    database = open_database(path, WAIT_SECONDS, None, _TABLE)
     if database.execute("PRAGMA quick_check").fetchone() == ("ok",):
         return database
     database.close()

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from indexes.ranking.rankings import Numbers, Rows
+from indexes.ranking.rankings import Numbers
 from indexes.ranking.vectors import (
     VECTOR_INFO_FILE,
     VECTORS_FILE,
     CompressedInfo,
     StoredVectors,
     VectorInfo,
-    VectorPart,
     Vectors,
     read_checked_rows,
     seal_info,
@@ -43,8 +42,8 @@ SEED = 1
 log = logging.getLogger("convagent")
 
 
-def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callable[[int], None]) -> None:
-    """Compress an index's vectors. The file is written whole or not at all.
+def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callable[[int], None]) -> int:
+    """Compress an index's vectors: to how many bytes. The file is written whole or not at all.
 
     Memory: the codes, the vectors that they are learned from, and a block of rows. `progress` is called with the number
     of vectors that are done. Raises `UsageError` for too few, `MissingError` without faiss, `InvalidInputError` for
@@ -63,8 +62,9 @@ def write_compressed_vectors(directory: Path, info: VectorInfo, progress: Callab
     try:
         with explain_failed_writing(directory):
             write_file_atomically(path, lambda temporary: faiss.write_index(index, str(temporary)))
-            compressed = CompressedInfo(recipe, record_file(path), f"faiss {faiss.__version__}")
+            compressed = CompressedInfo(recipe, record_file(path))
             write_json_atomically(directory / VECTOR_INFO_FILE, seal_info(replace(info, compressed=compressed)))
+        return compressed.file.bytes
     except RuntimeError as error:  # faiss's
         raise RunError(f"could not be written ({error})", where=str(directory), remedy="Is the disk full?") from error
 
@@ -81,14 +81,11 @@ class CompressedVectors:
 
     parts: Sequence["_Part"]
 
-    def find_nearest(self, query: Vectors, count: int, rows: Rows | None = None) -> tuple[Numbers, Vectors]:
-        """The passages nearest to a vector of length 1, with their cosines; of `rows` only, which are all scored."""
+    def find_candidates(self, query: Vectors, count: int) -> Numbers:
+        """More passages than so many, among which those nearest to a vector of length 1 should be."""
         every, most = len(self.parts), max(CANDIDATES, CANDIDATES_PER_HIT * count)
-        found = (part.find_candidates(query, most) * every + first for first, part in enumerate(self.parts))
-        candidates = np.concatenate(list(found)) if rows is None else np.flatnonzero(rows)
-        cosines = self.score(candidates, query)
-        best = np.lexsort((candidates, -cosines))[:count]
-        return candidates[best], cosines[best]
+        found = [part.find_candidates(query, most) * every + first for first, part in enumerate(self.parts)]
+        return np.concatenate(found)
 
     def score(self, numbers: Numbers, query: Vectors) -> Vectors:
         """The cosines of passages with a vector, by their own 16-bit vectors. Raises `InvalidInputError`."""
@@ -119,13 +116,13 @@ class _Part:
         return np.sort(found[found >= 0])
 
 
-def open_compressed_vectors(parts: Sequence[VectorPart]) -> CompressedVectors:
+def open_compressed_vectors(directories: Sequence[Path], infos: Sequence[VectorInfo]) -> CompressedVectors:
     """The codes of an index, read into memory, over the vectors in their files.
 
     Raises `InvalidInputError` where the codes are not what was written, or vectors are missing; `MissingError` without
     faiss.
     """
-    return CompressedVectors([_open_part(directory, info) for directory, info in parts])
+    return CompressedVectors(list(map(_open_part, directories, infos)))
 
 
 def _open_part(directory: Path, info: VectorInfo) -> _Part:

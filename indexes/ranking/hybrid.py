@@ -8,7 +8,7 @@ import numpy as np
 
 from indexes.passage_index import Index, build_searchable_text
 from indexes.ranking.compressed_vectors import CompressedVectors
-from indexes.ranking.rankings import RankedNumbers, Rows, sort_best_first
+from indexes.ranking.rankings import Rows, sort_best_first
 from indexes.ranking.vectors import Embedder, Vectors, combine_vectors
 from indexes.text.languages import WeightedText
 from schemas.records import Hit, Passage, Plan
@@ -41,58 +41,42 @@ class HybridRetriever:
         its conversation, for an encoder that was taught such texts.
         """
         meant = [(text, weight) for text, weight in meaning if text.strip()]
-        depth = max(k, self.tuning.first_stage_depth) if self.embedder and meant else k
+        embedder = self.embedder if meant else None
+        depth = max(k, self.tuning.first_stage_depth) if embedder else k
         ranked = self.index.rank(self.index.weigh(words), depth, self.rows)
-        if self.embedder and meant:
+        if embedder:
             best = max(ranked[0][1], 1e-9) if ranked else 1.0
-            shares = [(number, score / best) for number, score in ranked]
-            ranked = self._fuse(self.embedder, shares, self._embed_query(meant, turn), k)
+            share_of = {number: score / best for number, score in ranked}
+            numbers, cosines = self._compare(embedder, list(share_of), self._embed_query(embedder, meant, turn), k)
+            weight, compared = self.tuning.cosine_weight / embedder.spread, zip(numbers, cosines, strict=True)
+            fused = sort_best_first((number, share_of.get(number, 0.0) + weight * cos) for number, cos in compared)
+            ranked = [*fused, *list(share_of.items())[len(fused) :]]
         return self.index.to_hits(ranked[:k])
 
     def read(self, ids: Sequence[str]) -> tuple[Passage, ...]:
         return self.index.read(ids)
 
-    @property
-    def _cosine_weight(self) -> float:
-        return self.tuning.cosine_weight / (self.embedder.spread if self.embedder else 1.0)
-
-    def _embed_query(self, meant: Sequence[WeightedText], turn: str) -> Vectors:
-        assert self.embedder
-        query = combine_vectors(self.embedder.embed, meant)
-        if turn and (encode := self.embedder.encode_turn):
+    def _embed_query(self, embedder: Embedder, meant: Sequence[WeightedText], turn: str) -> Vectors:
+        query = combine_vectors(embedder.embed, meant)
+        if turn and (encode := embedder.encode_turn):
             share = self.tuning.encoder_share
             query = (1 - share) * query + share * encode(turn).vector
         return query
 
-    def _fuse(self, embedder: Embedder, shares: RankedNumbers, query: Vectors, k: int) -> RankedNumbers:
+    def _compare(
+        self, embedder: Embedder, ranked: Sequence[int], query: Vectors, k: int
+    ) -> tuple[Sequence[int], Sequence[float]]:
+        """Passages and their cosines with the query: all that are `ranked` or more, or the first of these."""
         if self.vectors is None:
-            return self._rerank_top(embedder, shares, query)
-        if not isinstance(self.vectors, np.ndarray):
-            return self._score_nearest(self.vectors, shares, query, k)
-        scores = self._cosine_weight * (self.vectors @ query).astype(np.float64)
-        for number, share in shares:
-            scores[number] += share
-        numbers = range(len(scores)) if self.rows is None else np.flatnonzero(self.rows).tolist()
-        return sort_best_first((number, float(scores[number])) for number in numbers)
-
-    def _score_nearest(
-        self, vectors: CompressedVectors, shares: RankedNumbers, query: Vectors, k: int
-    ) -> RankedNumbers:
-        """The first `k` are those of all passages, as far as the nearest are found: all others have a cosine alone."""
-        numbers, cosines = vectors.find_nearest(query, k, self.rows)
-        cosine_of = dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
-        others = np.array([number for number, _ in shares if number not in cosine_of], dtype=np.int64)
-        cosine_of |= zip(others.tolist(), vectors.score(others, query).tolist(), strict=True)
-        share_of, weight = dict(shares), self._cosine_weight
-        return sort_best_first((number, share_of.get(number, 0.0) + weight * cos) for number, cos in cosine_of.items())
-
-    def _rerank_top(self, embedder: Embedder, shares: RankedNumbers, query: Vectors) -> RankedNumbers:
-        top, rest = shares[: self.tuning.rerank_depth], shares[self.tuning.rerank_depth :]
-        passages = self.index.read(self.index.get_ids([number for number, _ in top]))
-        cosines = embedder.embed([build_searchable_text(passage) for passage in passages]) @ query if top else ()
-        weight = self._cosine_weight
-        fused = ((number, share + weight * float(cos)) for (number, share), cos in zip(top, cosines, strict=True))
-        return [*sort_best_first(fused), *rest]
+            top = ranked[: self.tuning.rerank_depth]
+            texts = [build_searchable_text(passage) for passage in self.index.read(self.index.get_ids(top))]
+            return top, (embedder.embed(texts) @ query).tolist() if texts else []
+        numbers = np.arange(len(self.index)) if self.rows is None else np.flatnonzero(self.rows)
+        if isinstance(self.vectors, np.ndarray):
+            return numbers.tolist(), (self.vectors @ query)[numbers].tolist()
+        if self.rows is None:
+            numbers = np.union1d(self.vectors.find_candidates(query, k), np.array(ranked, dtype=np.int64))
+        return numbers.tolist(), self.vectors.score(numbers, query).tolist()
 
 
 def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan()) -> HybridRetriever:
@@ -102,10 +86,8 @@ def open_retriever(index: Index, embedder: Embedder | None, plan: Plan = Plan())
 
 def own_vectors(index: Index, embedder: Embedder) -> Vectors | CompressedVectors | None:
     """The vectors that an index has of this embedding model, compressed if they are so; None where it has none."""
-    info = index.vector_info
-    if info is None:
+    if index.vector_infos and index.vector_infos[0].digest != embedder.digest:
+        other = index.vector_infos[0].model
+        log.info("%s has vectors of %s; those of %s are made as needed", index.directory, other, embedder.name)
         return None
-    if info.digest != embedder.digest:
-        log.info("%s has vectors of %s; those of %s are made as needed", index.directory, info.model, embedder.name)
-        return None
-    return index.compressed_vectors if info.compressed else index.vectors
+    return index.compressed_vectors or index.vectors

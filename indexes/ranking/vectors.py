@@ -93,7 +93,6 @@ class Embedder:
 class CompressedInfo:
     recipe: str  # what faiss calls it
     file: FileRecord
-    made_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +107,6 @@ class VectorInfo:
     blocks: tuple[str, ...] = ()  # the BLAKE2 of each `BLOCK_ROWS` rows
     compressed: CompressedInfo | None = None
     seal: str = ""  # the BLAKE2 of all fields before this
-
-
-VectorPart = tuple[Path, VectorInfo]  # the directory of a passage index, and what describes its vectors
-
-
-def join_infos(infos: Sequence[VectorInfo], contents: str) -> VectorInfo:
-    """What describes the vectors of several parts together, of one model, whose passages have this digest."""
-    compressed = [info.compressed for info in infos if info.compressed]
-    record = FileRecord(sum(each.file.bytes for each in compressed), "".join(each.file.blake2b for each in compressed))
-    return replace(
-        infos[0],
-        passages=sum(info.passages for info in infos),
-        contents=contents,
-        blocks=tuple(block for info in infos for block in info.blocks),
-        compressed=replace(compressed[0], file=record) if len(compressed) == len(infos) else None,
-        seal="",
-    )
 
 
 def split_rows(passages: int) -> Sequence[range]:
@@ -153,16 +135,15 @@ def read_vector_info(directory: Path, index: IndexInfo) -> VectorInfo | None:
     return info
 
 
-def read_vectors(parts: Sequence[VectorPart]) -> Vectors:
+def read_vectors(directories: Sequence[Path], infos: Sequence[VectorInfo]) -> Vectors:
     """All vectors of an index: one row for each passage, which its parts hold in turn.
 
     One matrix: products of the same matrix have the same bits, products of its parts need not. Raises
     `InvalidInputError` if some are missing, are not what was written, or are no numbers.
     """
-    size = max(parts[0][1].size, 0)
-    vectors = np.empty((sum(info.passages for _, info in parts), size), dtype=np.float32)
-    for place, (directory, info) in enumerate(parts):
-        own = vectors[place :: len(parts)]
+    vectors = np.empty((sum(info.passages for info in infos), max(infos[0].size, 0)), dtype=np.float32)
+    for place, (directory, info) in enumerate(zip(directories, infos, strict=True)):
+        own = vectors[place :: len(infos)]
         for first, rows in read_checked_rows(directory, info):
             own[first : first + len(rows)] = rows
     return vectors

@@ -214,10 +214,10 @@ def verify_index(directory: Path) -> Verification:
         for part in map(PassageIndex, index.part_directories):
             check_whole(part.directory, thorough=True)
             records += read_manifest(part.directory).values()
-            if info := part.vector_info:
+            for info in part.vector_infos:
                 check_vectors(part.directory, info)
                 if info.compressed:
                     check_compressed_vectors(part.directory, info.compressed)
-        size, info = sum(record.bytes for record in records), index.vector_info
-        vectors, compressed = (info.passages, bool(info.compressed)) if info else (0, False)
+        vectors, size = sum(info.passages for info in index.vector_infos), sum(record.bytes for record in records)
+        compressed = any(info.compressed for info in index.vector_infos)
         return Verification(len(records), size, len(index), vectors, compressed)

@@ -6,8 +6,8 @@ clears it away. (A process id in the name would not do: in another container, or
 directory, that id is somebody else's.)
 """
 
+import glob
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -160,11 +160,7 @@ def _temporary_name(target: Path, kind: str) -> str:
 
 
 def _siblings(target: Path, kind: str) -> list[Path]:
-    named = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.{kind}")
-    try:
-        return [path for path in target.parent.iterdir() if named.fullmatch(path.name)]
-    except OSError:
-        return []
+    return list(target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.{kind}"))
 
 
 def _remove(path: Path) -> None:

@@ -37,7 +37,7 @@ class Cache:
                 make_private_directory(path.parent)
                 make_private_file(path)  # the user's questions are private
             # IMMEDIATE: a transaction that starts to write later is refused, not made to wait
-            self._database = open_database(path, WAIT_SECONDS, "IMMEDIATE", [_TABLE])
+            self._database = open_database(path, WAIT_SECONDS, "IMMEDIATE", _TABLE)
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
 
@@ -92,18 +92,18 @@ BUSY = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL  # refused because of anothe
 
 
 def open_database(
-    path: Path | None, wait_seconds: float, isolation_level: Literal["IMMEDIATE"] | None, statements: Sequence[str] = ()
+    path: Path | None, wait_seconds: float, isolation_level: Literal["IMMEDIATE"] | None, table: str
 ) -> sqlite3.Connection:
-    """A connection to a file, made if it is not there, for any thread; without a path, a database in memory.
+    """A connection to a file with a table, made if they are not there, for any thread. Raises `sqlite3.Error`.
 
-    `statements` set it up, such as `CREATE TABLE IF NOT EXISTS`. Raises `sqlite3.Error`.
+    Without a path, a database in memory.
     """
     database = sqlite3.connect(
         path or ":memory:", timeout=wait_seconds, isolation_level=isolation_level, check_same_thread=False
     )
     try:
         # After a power cut the latest changes may be missing, which costs only time.
-        _execute_patiently(database, ["PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", *statements])
+        _execute_patiently(database, ["PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", table])
     except BaseException:
         database.close()
         raise

@@ -221,22 +221,16 @@ def _split_block(block: Piece) -> Iterator[Piece]:
 
 def _split_front(words: Sequence[str], *, is_item: bool) -> Iterator[Piece]:
     start = 0
-    while not is_boilerplate(rest := " ".join(words[start : start + WINDOW])):
+    while not is_boilerplate(" ".join(words[start : start + WINDOW])):
         count = count_glued_words(words[start : start + WINDOW])
         if not 0 < count < len(words) - start:
             break
         glued = " ".join(words[start : start + count])
         yield Piece(glued, "boilerplate" if is_boilerplate(glued) else "heading")
         start, is_item = start + count, False
-    yield _classify(rest if start + WINDOW >= len(words) else " ".join(words[start:]), is_item=is_item)
-
-
-def _classify(text: str, *, is_item: bool) -> Piece:
-    if is_boilerplate(text):
-        return Piece(text, "boilerplate")
-    if is_item:
-        return Piece(text, "item")
-    return Piece(text, "heading" if is_heading(text) else "sentence")
+    text = " ".join(words[start:])
+    kind: UnitKind = "boilerplate" if is_boilerplate(text) else "item" if is_item else "sentence"
+    yield Piece(text, "heading" if kind == "sentence" and is_heading(text) else kind)
 
 
 def _tell_headings_from_items(pieces: Sequence[Piece]) -> list[Piece]:
@@ -261,15 +255,11 @@ def _place_under_headings(pieces: Sequence[Piece], title: str) -> Iterator[Unit]
             current = [*(current[1 - MAX_HEADINGS :] if is_open else []), piece.text]
         is_open = piece.kind == "heading" or (is_open and piece.kind == "boilerplate")
         headings = () if piece.kind == "boilerplate" else (*above, *(current[:-1] if is_open else current))
-        hangs = piece.kind in ("sentence", "item") and _hangs(piece, headings)
+        may_hang = piece.kind in ("sentence", "item") and not names_its_subject(piece.text, headings)
+        is_item = piece.kind == "item"
+        hangs = may_hang and (points_back(piece.text, is_item=is_item) or limits_what_stands_before(piece.text))
         doubtful = piece.kind == "sentence" and may_begin_with_heading(piece.text.split())
         yield Unit(piece.text, piece.kind, place, headings, hangs, may_have_heading=doubtful)
-
-
-def _hangs(piece: Piece, headings: Sequence[str]) -> bool:
-    if names_its_subject(piece.text, headings):
-        return False
-    return points_back(piece.text, is_item=piece.kind == "item") or limits_what_stands_before(piece.text)
 
 
 def _connect(units: Sequence[Unit]) -> tuple[Unit, ...]:
