@@ -248,7 +248,8 @@ def _parse_tsv(line: bytes, number: int) -> Passage | None:
         return None
     if len(columns) not in (2, 3) or not columns[0].strip():
         raise msgspec.ValidationError(f"expected id<TAB>text or id<TAB>text<TAB>title, found {len(columns)} columns")
-    return Passage(*map(str.strip, columns))
+    id, text, title = (column.strip() for column in (*columns, "")[:3])
+    return Passage(id, text, title)
 
 
 MAX_DEPTH = 10_000  # brackets of an argument that are open at a time
