@@ -17,7 +17,7 @@ from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import Index
 from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
-from indexes.sharding.sharded_index import Connect, ShardsHere, open_index
+from indexes.sharding.sharded_index import open_index
 from indexes.storage.atomic_files import resolve_replaced
 from schemas.errors import InvalidInputError, MissingError, list_with_limit
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
@@ -55,14 +55,11 @@ class Evidence:
         return Searcher.over(open_retriever(self.index, embedder, plan), plan, listen).search
 
 
-def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Connect = ShardsHere) -> Evidence:
-    """Open and check everything that passages come from, before any work is done.
-
-    `connect` says how the shards of an index are asked that is searched.
-    """
+def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
+    """Open and check everything that passages come from, before any work is done."""
     if origin.ranking is not None:
         return _from_ranking(origin.ranking, origin, topics, plan)
-    index = open_index(origin.index or DEFAULT_INDEX, connect)
+    index = open_index(origin.index or DEFAULT_INDEX)
     digest = hashlib.sha256(msgspec.json.encode(index.info) + msgspec.json.encode(index.vector_info)).hexdigest()
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 

@@ -29,7 +29,7 @@ from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
 EXTRA = "ray"
 SCHEME = "ray://"
-OBJECT_STORE_BYTES = 128 << 20  # of a cluster of our own; the results of turns and blocks of vectors are small
+OBJECT_STORE_BYTES = 128 << 20  # of a cluster of our own; the results of turns are small
 HOME = Path("/tmp" if os.name == "posix" else tempfile.gettempdir())  # noqa: S108  of a socket: paths have 107 bytes
 LOOPBACK = ("127.", "localhost:")
 ALWAYS = {"RAY_USAGE_STATS_ENABLED": "0"}
@@ -52,16 +52,20 @@ class Cluster:
     workers: int
     threads: int  # of each worker
 
-    def start_actor(self, cls: type, *arguments: object, **options: object) -> Any:
+    def start_actor(self, cls: type, *arguments: object) -> Any:
         """An actor that is an object of the class, as a process of its own.
 
         It takes as many of its node's processors as it has threads, and waits for them where they are taken. It may be
         lost at any time, or its node: Ray then starts it again, and asks it again, `MAX_LOSSES` times altogether.
         """
-        lost = {"max_restarts": -1, "max_task_retries": MAX_LOSSES - 1}
         threads = {"OMP_NUM_THREADS": str(self.threads)}  # the same on every node: sums differ by it in the last bits
-        usual = {"num_cpus": self.threads, "runtime_env": {"env_vars": threads}, **lost}
-        return self.ray.remote(cls).options(**(usual | options)).remote(*arguments)
+        options = {
+            "num_cpus": self.threads,
+            "runtime_env": {"env_vars": threads},
+            "max_restarts": -1,
+            "max_task_retries": MAX_LOSSES - 1,
+        }
+        return self.ray.remote(cls).options(**options).remote(*arguments)
 
 
 class Crew:
@@ -99,7 +103,7 @@ class Crew:
 
 
 def get_reply(ray: Any, asked: Any, lost: str) -> Any:
-    """What was asked of an actor, or of several. Raises what it raised, and `RunError` where it was lost."""
+    """What was asked of an actor. Raises what it raised, and `RunError` where it was lost."""
     try:
         return ray.get(asked)
     except ray.exceptions.RayTaskError as error:
