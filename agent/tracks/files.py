@@ -16,7 +16,6 @@ from agent.tracks.lenient_reading import (
     Oddities,
     convert_to_shape,
     decode_leniently,
-    decode_spelling,
     fit_to_shape,
     report_oddities,
     shape_problems,
@@ -46,7 +45,7 @@ def read_topics(path: Path) -> Topics:
 def parse_topics(data: Data, oddities: Oddities) -> Topics:
     """The same of the contents of a file."""
     try:
-        raw = decode_spelling(data, Any, "$", oddities)
+        raw = decode(data)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})", remedy="Is it a topics file?") from error
     form = _find_edition(raw)
@@ -179,7 +178,7 @@ def _read_first_fields(data: Data) -> Mapping[str, msgspec.Raw]:
     forms = (data, dict[str, msgspec.Raw]), (data, list[dict[str, msgspec.Raw]]), (first_line, dict[str, msgspec.Raw])
     for part, shape in forms:
         with suppress(msgspec.DecodeError):
-            found = decode_spelling(part, shape, "$", Oddities())
+            found: dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]] = decode(part, shape)
             return found if isinstance(found, dict) else next(iter(found), {})
     return {}
 
@@ -209,7 +208,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
 def _find_shape_problems(data: Data | msgspec.Raw, shape: Any, where: str) -> tuple[str, list[Problem]]:
     """The turn id of a part of a file, if it has one, and how the part differs from its shape."""
     try:
-        raw = decode_spelling(data, Any, where, Oddities())
+        raw = decode(data)
     except msgspec.DecodeError as error:
         return "", [Problem(where, f"is not JSON ({error})")]
     turn_id = raw.get("turn_id") if isinstance(raw, dict) else None
