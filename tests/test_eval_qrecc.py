@@ -124,7 +124,7 @@ def test_an_answer_by_hand() -> None:
             {"run_name": "r", "run_type": "automatic", "eval_response": True, "turns": []},
             "run.json: is a run of ikat-2024, not of qrecc\n  `convagent eval",
         ),
-        (TRUTH, RUN[:1] * 2, "run.json: has wrong turns: 1 problem\n  turn 1_1: stands 2 times\n  Is it"),
+        (TRUTH, RUN[:1] * 2, "run.json: turn 1_1: stands 2 times"),
         (TRUTH[:2], RUN, "run.json: has wrong turns: 1 problem\n  turn 2_1: is not in the truth\n  Is it"),
     ],
 )

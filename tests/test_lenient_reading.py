@@ -105,7 +105,7 @@ def test_each_oddity_is_counted_and_placed(tmp_path: Path) -> None:
         tmp_path, "ikat-2024", path, lambda all: [{"id": p["id"], "note": 1} for p in all[:2]] + all[2:]
     )
     oddities = Oddities()
-    first, second = read_run(run.read_bytes(), oddities)[2]
+    first, second = read_run(run.read_bytes(), oddities)[2].values()
     place = "$.turns[0].responses[0].passage_provenance[0]"
     assert [str(problem) for problem in oddities.list_problems()] == [
         f"{place}: `score` is absent: the order of the list counts (2 times)",

@@ -70,7 +70,7 @@ BAD = [
     (
         "a turn twice",
         json.dumps([{"Conversation_no": 1, "Turn_no": 1, "Model_passages": {}}] * 2),
-        "has turn 1_1 twice",
+        "turn 1_1: stands 2 times",
     ),
     ("broken JSON", "[{", "is not JSON"),
 ]

@@ -88,9 +88,7 @@ def _read_run_ranking(data: bytes, oddities: Oddities) -> tuple[Ranked, dict[str
     _, info, turns = read_run(data, oddities)
     found: Ranked = {}
     texts: dict[str, Passage] = {}
-    for turn in turns:
-        if turn.turn_id in found:
-            raise InvalidInputError(f"has turn {turn.turn_id} twice")
+    for turn in turns.values():
         info = turn.info or info
         passages = turn.responses[0].passages or ()
         found[turn.turn_id] = sort_by_score([(passage.id, passage.score) for passage in passages])

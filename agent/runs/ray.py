@@ -3,21 +3,22 @@
 import logging
 import socket
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from agent.runs.evidence import DEFAULT_INDEX, EvidenceFiles, open_evidence
-from agent.runs.ray_cluster import Crew, make_name_absolute, open_cluster, parse_cluster_address
+from agent.runs.ray_cluster import MAX_LOSSES, get_reply, make_name_absolute, open_cluster, parse_cluster_address
 from agent.runs.trace import TraceLine, WorkerDescription
 from agent.runs.worker import Backend, TopicTask, Worker, WorkerSpecification, Workforce, describe_code, describe_worker
 from agent.tracks.files import read_topics
 from schemas.errors import ConvagentError, RunError, UsageError, format_count
 from schemas.records import Turn
 
+NOTICE_SECONDS = 60  # until it is said that the cluster has no room for a worker yet
 log = logging.getLogger("convagent")
 
 
@@ -63,10 +64,15 @@ def open_ray(name: str, workforce: Workforce) -> Iterator[Backend]:
     with open_cluster(parse_cluster_address(name), count) as cluster:
         model, files = make_name_absolute(plain.model), make_absolute(plain.files)
         specification = replace(plain, model=model, files=files, threads=cluster.threads)
-        with closing(Crew(cluster, RayWorker, specification, workforce.topics.absolute())) as crew:
-            node, made_of = crew.open()
+        made_from = specification, workforce.topics.absolute()
+        actors = [cluster.start_actor(RayWorker, *made_from) for _ in range(count)]
+        try:
+            node, made_of = _open_actors(cluster.ray, actors)
             _check_same(node, made_of, describe_code() | {"passages": workforce.evidence.digest})
-            yield made_of, lambda tasks, _before: _answer_topics(tasks, crew, made_of)
+            yield made_of, lambda tasks, _before: _answer_topics(tasks, cluster.ray, actors, made_of)
+        finally:
+            for actor in actors:
+                cluster.ray.kill(actor)
 
 
 def make_absolute(files: EvidenceFiles) -> EvidenceFiles:
@@ -81,12 +87,34 @@ def make_absolute(files: EvidenceFiles) -> EvidenceFiles:
     )
 
 
-def _answer_topics(tasks: Iterable[TopicTask], crew: Crew, made_of: WorkerDescription) -> Iterator[TraceLine]:
-    """The turns of a topic in order, as many topics at a time as there are actors; all have to be made of the same."""
+def _open_actors(ray: Any, actors: Sequence[Any]) -> tuple[str, WorkerDescription]:
+    """What the first one says that is ready. Raises what it raises."""
+    asked = [actor.open.remote() for actor in actors]
+    while not (ready := ray.wait(asked, timeout=NOTICE_SECONDS)[0]):
+        log.info("still waiting for a worker: the cluster has no room for one, or its models take long to load")
+    found: tuple[str, WorkerDescription] = get_reply(ray, ready[0], "no worker can be started")
+    return found
+
+
+def _answer_topics(
+    tasks: Iterable[TopicTask], ray: Any, actors: Sequence[Any], made_of: WorkerDescription
+) -> Iterator[TraceLine]:
+    """The turns of a topic in order, as many topics at a time as there are actors; all have to be made of the same.
+
+    Raises what an actor raises, and `RunError` for a turn at which actors were lost again and again.
+    """
     expected = asdict(made_of)
     processors = {expected.pop("processor")}
     waiting = deque(task for task in tasks if find_next_turn(task))
-    for task, (node, found, line) in crew.run(waiting):
+    idle, asked = [*actors], dict[Any, tuple[Any, TopicTask]]()
+    while waiting or asked:
+        while waiting and idle:
+            actor, task = idle.pop(), waiting.popleft()
+            asked[actor.answer.remote(task)] = actor, task
+        [reply], _ = ray.wait(list(asked))
+        actor, task = asked.pop(reply)
+        idle.append(actor)
+        node, found, line = get_reply(ray, reply, f"{MAX_LOSSES} workers were lost at the same task")
         _check_same(node, found, expected)
         if found.processor not in processors:
             processors.add(found.processor)

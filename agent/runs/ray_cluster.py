@@ -1,4 +1,4 @@
-"""A Ray cluster, one of this machine alone that ends with the run or one that is joined, and a crew of actors on it.
+"""A Ray cluster, one of this machine alone that ends with the run or one that is joined, and actors on it.
 
 What goes wrong with Ray's defaults is put right here, and nowhere else: it counts its users, listens on every network,
 shows its workers' logs as its own, takes RAY_ADDRESS for a wish to join, gives workers threads by their number of
@@ -13,7 +13,6 @@ import signal
 import socket
 import tempfile
 import threading
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ OWN_DEFAULTS = {
 }
 LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # whatever its name says, on every system; read at import
 PATIENCE_SECONDS = 10  # until a head that cannot be reached counts as not being there; Ray would try for many minutes
-NOTICE_SECONDS = 60  # until it is said that the cluster has no room for a worker yet
 MAX_LOSSES = 3  # of actors at one task, until the run ends
 log = logging.getLogger("convagent")
 
@@ -66,40 +64,6 @@ class Cluster:
             "max_task_retries": MAX_LOSSES - 1,
         }
         return self.ray.remote(cls).options(**options).remote(*arguments)
-
-
-class Crew:
-    """Actors of one class, each of which is asked one thing at a time."""
-
-    def __init__(self, cluster: Cluster, cls: type, *arguments: object) -> None:
-        self._ray = cluster.ray
-        self._actors = [cluster.start_actor(cls, *arguments) for _ in range(cluster.workers)]
-
-    def open(self) -> Any:
-        """Have all actors `open()`, and return what the first one says that is ready. Raises what it raises."""
-        asked = [actor.open.remote() for actor in self._actors]
-        while not (ready := self._ray.wait(asked, timeout=NOTICE_SECONDS)[0]):
-            log.info("still waiting for a worker: the cluster has no room for one, or its models take long to load")
-        return get_reply(self._ray, ready[0], "no worker can be started")
-
-    def run(self, waiting: deque[Any]) -> Iterator[tuple[Any, Any]]:
-        """Tasks with what actors `answer` to them, as they are finished. More may come to wait meanwhile.
-
-        Raises what an actor raises, and `RunError` for a task at which actors were lost again and again.
-        """
-        idle, asked = [*self._actors], dict[Any, tuple[Any, Any]]()
-        while waiting or asked:
-            while waiting and idle:
-                actor, task = idle.pop(), waiting.popleft()
-                asked[actor.answer.remote(task)] = actor, task
-            [reply], _ = self._ray.wait(list(asked))
-            actor, task = asked.pop(reply)
-            idle.append(actor)
-            yield task, get_reply(self._ray, reply, f"{MAX_LOSSES} workers were lost at the same task")
-
-    def close(self) -> None:
-        for actor in self._actors:
-            self._ray.kill(actor)
 
 
 def get_reply(ray: Any, asked: Any, lost: str) -> Any:

@@ -1,10 +1,10 @@
 """Topics and run files of any edition: detected, read leniently, written and checked.
 
-Runs are read and written turn by turn: however long, one turn is decoded at a time.
+Runs are written and checked turn by turn: however long, one turn is decoded at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +14,7 @@ import msgspec
 from agent.tracks.edition import Edition, Entry
 from agent.tracks.lenient_reading import (
     Oddities,
+    check_unique,
     convert_to_shape,
     decode_leniently,
     fit_to_shape,
@@ -124,30 +125,20 @@ def _check_info(form: Edition, info: RunInfo) -> None:
             raise UsageError(f"{form.name} has no runs without {part} (it may be left out of: {able})")
 
 
-def read_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator[RunTurn]]:
-    """The edition of a run, what its head says, and its turns; what is odd about it is collected.
+def read_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, dict[str, RunTurn]]:
+    """The edition of a run, what its head says, and its turns by id; what is odd about it is collected.
 
-    Raises `InvalidInputError` for what is no valid run: at once, or when the turn is reached that is broken.
-    `run_problems` lists all that is wrong.
+    Raises `InvalidInputError` for what is no valid run, or has a turn twice. `run_problems` lists all that is wrong.
     """
     form = load_edition(detect_run(data))
-    with _refuse_broken_run(form.name):
-        info, entries = form.split_entries(data, oddities)
-
-    def iterate() -> Iterator[RunTurn]:
-        with _refuse_broken_run(form.name):
-            yield from (_decode_entry(form, entry, info, oddities) for entry in entries)
-
-    return form.name, info, iterate()
-
-
-@contextmanager
-def _refuse_broken_run(edition: str) -> Iterator[None]:
     try:
-        yield
+        info, entries = form.split_entries(data, oddities)
+        turns = [_decode_entry(form, entry, info, oddities) for entry in entries]
     except msgspec.DecodeError as error:
         remedy = "`convagent validate` lists all that is wrong with it."
-        raise InvalidInputError(f"is no valid {edition} run ({error})", remedy=remedy) from error
+        raise InvalidInputError(f"is no valid {form.name} run ({error})", remedy=remedy) from error
+    check_unique(("turn", turn.turn_id) for turn in turns)
+    return form.name, info, {turn.turn_id: turn for turn in turns}
 
 
 def _decode_entry(form: Edition, entry: Entry, info: RunInfo, oddities: Oddities) -> RunTurn:
