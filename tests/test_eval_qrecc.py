@@ -110,7 +110,7 @@ def test_an_answer_by_hand() -> None:
         ("{", RUN, "truth.json: is not JSON"),
         ([], RUN, "truth.json: holds no turn"),
         (RUN, RUN, "truth.json: is not a valid qrecc truth file"),
-        (TRUTH[:1] * 2, RUN[:1], "truth.json: has turns twice: 1 problem\n  turn 1_1: stands 2 times\n  Keep one row"),
+        (TRUTH[:1] * 2, RUN[:1], "truth.json: turn 1_1: stands 2 times"),
         (
             [{name: value for name, value in TRUTH[0].items() if name != "Truth_answer"}],
             RUN,

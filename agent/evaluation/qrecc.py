@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
-from agent.tracks.lenient_reading import convert_to_shape, find_duplicates, list_problems, locate_errors
+from agent.tracks.lenient_reading import check_unique, convert_to_shape, list_problems, locate_errors
 from agent.tracks.qrecc import EDITION, Truth, turn_id
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import read_utf8
@@ -109,8 +109,7 @@ def read_truth(path: Path) -> Truths:
         rows: list[Truth] = convert_to_shape(raw, list[Truth], f"{EDITION.name} truth file")
         if not rows:
             raise InvalidInputError("holds no turn")
-        if problems := find_duplicates([("turn", turn_id(row)) for row in rows]):
-            raise InvalidInputError(list_problems("has turns twice", problems), remedy="Keep one row a turn.")
+        check_unique(("turn", turn_id(row)) for row in rows)
     return {turn_id(row): row for row in rows}
 
 

@@ -34,17 +34,14 @@ MAX_FIRST_LINE = 1 << 24  # bytes
 
 
 def read_topics(path: Path) -> Topics:
-    """Topics and labels of a file, whose edition is detected. What was odd about it is logged.
-
-    Raises `InvalidInputError` with every problem of shape, each with its JSON path.
-    """
+    """Topics and labels of a file, whose edition is detected. What was odd about it is logged."""
     data = read_utf8(path)
     with report_oddities(path) as oddities:
         return parse_topics(data, oddities)
 
 
 def parse_topics(data: Data, oddities: Oddities) -> Topics:
-    """The same of the contents of a file."""
+    """The same of its contents. Raises `InvalidInputError` with every problem of shape, each with its JSON path."""
     try:
         raw = decode(data)
     except msgspec.DecodeError as error:
@@ -166,10 +163,11 @@ def detect_run(data: Data) -> str:
 def _read_first_fields(data: Data) -> Mapping[str, msgspec.Raw]:
     """The fields of the head of a run, or of its first turn where it has no head; none of what is no run."""
     first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
-    forms = (data, dict[str, msgspec.Raw]), (data, list[dict[str, msgspec.Raw]]), (first_line, dict[str, msgspec.Raw])
+    fields: Any = dict[str, msgspec.Raw]
+    forms = (data, fields), (data, list[fields]), (first_line, fields)
     for part, shape in forms:
         with suppress(msgspec.DecodeError):
-            found: dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]] = decode(part, shape)
+            found = decode(part, shape)
             return found if isinstance(found, dict) else next(iter(found), {})
     return {}
 

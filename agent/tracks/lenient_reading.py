@@ -3,9 +3,6 @@
 What fits the type is decoded at once. Only what does not is looked at field by field: unknown fields are left out,
 numbers given as text and ids given as numbers are converted, and fields that may be absent, or null, get the value that
 their type names (`absent`). The types themselves say all that; whatever then still does not fit is an error.
-
-What was odd, and read all the same, is said by whoever reads the file (`report_oddities`), and by `convagent validate`:
-of each kind that is odd one is kept, with its count and its first place.
 """
 
 import logging
