@@ -44,11 +44,10 @@ log = logging.getLogger("convagent")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that this process has joined, and how many workers of how many threads are wanted on it."""
+    """A cluster that this process has joined, and how many threads each worker may have on it."""
 
     ray: Any  # the module
-    workers: int
-    threads: int  # of each worker
+    threads: int
 
     def start_actor(self, cls: type, *arguments: object) -> Any:
         """An actor that is an object of the class, as a process of its own.
@@ -113,7 +112,7 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
         os.environ.update(LOOPBACK_ALONE)
     ray = import_ray()
     if ray.is_initialized():
-        yield Cluster(ray, workers, _share_processors(ray, workers))
+        yield Cluster(ray, _share_processors(ray, workers))
     elif address is None:
         threads = max(1, threads_to_use() // workers)
         size = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES}
@@ -121,11 +120,11 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
             place.chmod(0o700)
             own = {"address": "local", "include_dashboard": False, "_temp_dir": str(place)}
             with _connect(ray, "no cluster could be started here", **own, **size):
-                yield Cluster(ray, workers, threads)
+                yield Cluster(ray, threads)
     else:
         _require_listener(address)
         with _connect(ray, f"the cluster at {address} cannot be joined", address=address):
-            yield Cluster(ray, workers, _share_processors(ray, workers))
+            yield Cluster(ray, _share_processors(ray, workers))
 
 
 def import_ray() -> Any:
