@@ -309,25 +309,17 @@ def index_embed(
     embedder: str | None = EMBEDDER,
     compress: bool = Option(False, "--compress", help="Compress them, too, for searching millions in little memory."),
     overwrite: bool = Option(False, "--overwrite", help="Make them anew, though they are there."),
-    jobs: int = Option(1, "--jobs", "-j", min=1, max=1024, help="Processes that embed, with --on ray."),
-    on: str = ON,
 ) -> None:
     """Make the vectors of all passages of an index, however many (about 20 a second on two cores).
 
     The same command goes on after an interruption; until all are made, the index is searched as before.
 
-    [bold]convagent index embed /shared/index --on ray://head:6379 --jobs 32[/] embeds on a cluster.
     [bold]convagent index embed index --compress[/] needs the extra faiss, and keeps vectors that are there.
     """
-    from functools import partial
-
     from agent.models.registry import open_embedder
-    from agent.runs.ray import open_block_embedders
     from indexes.index_vectors import compress_index, embed_index
 
-    model = open_embedder(embedder)
-    open_blocks = partial(open_block_embedders, on, jobs, embedder, model)
-    embedded = embed_index(index, model, progress.stage_progress, anew=overwrite, open_blocks=open_blocks)
+    embedded = embed_index(index, open_embedder(embedder), progress.stage_progress, anew=overwrite)
     reports.show_embedding_done(embedded, index)
     if compress:
         reports.show_compressed(compress_index(index, progress.stage_progress), embedded, index)

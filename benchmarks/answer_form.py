@@ -139,7 +139,7 @@ def read_answers(path: Path, texts: Mapping[str, str]) -> list[Answer]:
         return list(_read_traced_answers(path, texts))
     with report_oddities(path) as oddities:
         _, _, turns = read_run(data, oddities)
-        return [_from_run(turn.responses[0], texts) for turn in turns if turn.responses]
+        return [_from_run(turn.responses[0], texts) for turn in turns.values() if turn.responses]
 
 
 def _read_traced_answers(path: Path, texts: Mapping[str, str]) -> Iterator[Answer]:

@@ -5,8 +5,8 @@ once all blocks are there.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -102,10 +102,6 @@ BATCH_TEXTS = 8  # embedded between two signs of progress, at which whoever show
 # A stage's name and how many things it has; entering gives a function that is called with how many are done.
 StageProgress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 Tick = Callable[[int], None]  # is told how many more passages are embedded
-# Makes the vectors of blocks of passages, given by their numbers: one result for each block, in their order.
-EmbedBlocks = Callable[[Sequence[range], Tick], Iterator[StoredVectors]]
-# Opens what makes the vectors of the index in a directory; of None, this process does.
-OpenBlocks = Callable[[Path], AbstractContextManager[EmbedBlocks | None]]
 log = logging.getLogger("convagent")
 
 
@@ -116,13 +112,12 @@ def embed_index(
     most: int | None = None,
     *,
     anew: bool = False,
-    open_blocks: OpenBlocks = lambda _: nullcontext(),
 ) -> int:
     """Embed the passages of an index, unless there are more than `most`. How many have their vectors then.
 
     Vectors of this model that are whole stay, unless they are to be made `anew`; what was interrupted goes on.
-    `open_blocks` opens, for each part of the index, what embeds elsewhere than here. None are made without a model;
-    `UsageError` where there should be one (`most` is None), or where another process makes them.
+    None are made without a model; `UsageError` where there should be one (`most` is None), or where another process
+    makes them.
     """
     index = open_index(directory)
     if embedder is None and most is None:
@@ -135,7 +130,7 @@ def embed_index(
         return 0
     try:
         for part in map(PassageIndex, index.part_directories):
-            _embed_part(part, embedder, progress, anew=anew, open_blocks=open_blocks)
+            _embed_part(part, embedder, progress, anew=anew)
     except UsageError as error:
         if most is None:
             raise
@@ -144,14 +139,8 @@ def embed_index(
     return len(index)
 
 
-def _embed_part(
-    index: PassageIndex, embedder: Embedder, progress: StageProgress, *, anew: bool, open_blocks: OpenBlocks
-) -> None:
+def _embed_part(index: PassageIndex, embedder: Embedder, progress: StageProgress, *, anew: bool) -> None:
     info = VectorInfo(embedder.name, embedder.digest, embedder.size, len(index), index.info.contents)
-
-    def here(blocks: Sequence[range], tick: Tick) -> Iterator[StoredVectors]:
-        return (embed_block(index, embedder, block, tick) for block in blocks)
-
     with hold_directory(index.directory) as is_ours:
         if not is_ours:
             remedy = "Wait for it: one process at a time makes the vectors of an index."
@@ -159,8 +148,7 @@ def _embed_part(
         with explain_failed_writing(index.directory):
             part = _find_part(index.directory, info)
             if anew or part.info.blocks or not has_whole_vectors(index, embedder):
-                with open_blocks(index.directory) as elsewhere:
-                    _embed_missing(part, elsewhere or here, progress)
+                _embed_missing(part, index, embedder, progress)
 
 
 def compress_index(directory: Path, progress: StageProgress) -> int:
@@ -184,7 +172,7 @@ def has_whole_vectors(index: Index, embedder: Embedder) -> bool:
     return False
 
 
-def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: StageProgress) -> None:
+def _embed_missing(part: _VectorPart, index: PassageIndex, embedder: Embedder, progress: StageProgress) -> None:
     """Embed what is missing of a part, and put it in place."""
     total, before, done = part.info.passages, part.passages, 0
 
@@ -197,8 +185,8 @@ def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: Stage
         log.info("%s: goes on after %d of %d passages", part.directory, before, total)
     try:
         with progress("embedding", total - before) as show:
-            for rows in embed_blocks(part.missing, tick):
-                part.append(rows)
+            for block in part.missing:
+                part.append(_embed_block(index, embedder, block, tick))
         part.put_in_place()
     except BaseException:
         if part.info.blocks:
@@ -208,7 +196,7 @@ def _embed_missing(part: _VectorPart, embed_blocks: EmbedBlocks, progress: Stage
         raise
 
 
-def embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:
+def _embed_block(index: PassageIndex, embedder: Embedder, block: range, tick: Tick) -> StoredVectors:
     made = np.empty((len(block), embedder.size), dtype=np.float16)
     for start in range(0, len(block), BATCH_TEXTS):
         texts = index.read_texts(block[start : start + BATCH_TEXTS])

@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.runs.ray import BlockEmbedder, RayWorker, find_next_turn
+from agent.runs.ray import RayWorker, find_next_turn
 from agent.runs.trace import WorkerDescription
 from agent.runs.worker import TopicTask
-from indexes.ranking.vectors import StoredVectors
 
 
 def prepare_losses(folder: Path, task: object, times: int) -> None:
@@ -31,14 +30,6 @@ class MortalWorker(RayWorker):
         turn = find_next_turn(task)
         _end_if_prepared(self._topics.parent, turn and turn.id)
         return super().answer(task)
-
-
-class MortalEmbedder(BlockEmbedder):
-    """The same, before a block of passages, by its first."""
-
-    def answer(self, block: range) -> StoredVectors:
-        _end_if_prepared(self._index.parent, block.start)
-        return super().answer(block)
 
 
 class DyingWorker(RayWorker):

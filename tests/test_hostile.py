@@ -78,7 +78,7 @@ def test_a_run_over_hostile_passages_is_valid_and_reads_back(edition: str, tmp_p
     )
     assert answer_file(request, outputs, turn_progress).problems == ()
     known = {*(f"hostile:{n}" for n in range(1, len(HOSTILE) + 1)), PLAIN.id}
-    for turn in read_run(run.read_bytes(), Oddities())[2]:
+    for turn in read_run(run.read_bytes(), Oddities())[2].values():
         passages = turn.responses[0].passages or ()
         assert passages
         assert {passage.id for passage in passages} <= known

@@ -104,7 +104,7 @@ def test_topics_without_rewrites_and_rankings_of_unknown_passages_make_valid_run
         utterances = [turn.get("utterance") or turn["user_utterance"] for turn in asked]
         assert [turn.query.standalone for turn in turns] == utterances
     if mode == "only-response":
-        found = list(read_run(run.read_bytes(), Oddities())[2])
+        found = list(read_run(run.read_bytes(), Oddities())[2].values())
         assert [[hit.id for hit in turn.responses[0].used] for turn in found] == [UNKNOWN[:1], []]
         assert f"turn {second}: has no ranking" in caplog.text
 

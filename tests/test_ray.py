@@ -109,52 +109,23 @@ def test_a_run_has_the_same_bytes_and_talks_to_loopback_alone(
 
 
 @needs_ray
-def test_a_run_goes_on_where_workers_and_shards_are_killed(
+def test_a_run_goes_on_where_workers_are_killed(
     cluster: Cluster, topics: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers at two turns once, and at a third again and again, which ends the run; a shard after the first turn."""
+    """Workers at two turns once, and at a third again and again, which ends the run."""
     corpus = find_corpus([EXAMPLES / "passages.jsonl"])
     build_index(corpus, topics.parent / "index", 2, skip_problems=False, progress=lambda: None)
     sharded = open_index(topics.parent / "index")
-    monkeypatch.setattr(ray_backend, "PASSAGES_IN_WORKERS", 0)
     monkeypatch.setattr(ray_backend, "RayWorker", ray_workers.MortalWorker)
     for turn_id, times in (("0_1", 1), ("1_3", 1), ("2_1", MAX_LOSSES)):
         ray_workers.prepare_losses(topics.parent, turn_id, times)
-    killed: list[int] = []
-
-    def kill_a_shard(_turn: TurnResult, _seconds: float) -> None:
-        if not killed:
-            shards = [p for p in psutil.Process().children(recursive=True) if p.name().startswith("ray::ShardActor")]
-            assert len(shards) == 2
-            killed.append(shards[0].pid)
-            shards[0].kill()
-
     here = answer(request(topics, sharded, "local"))
     with pytest.raises(RunError, match=rf"(?s){MAX_LOSSES} workers were lost at the same task .*--resume goes on"):
-        answer(request(topics, sharded, "ray"), kill_a_shard)
+        answer(request(topics, sharded, "ray"))
     there = answer(request(topics, sharded, "ray"), resume=True)
-    assert killed
     assert there.run.read_bytes() == here.run.read_bytes()
     turns = [line.answered.turn_id for line in read_trace(there.trace).lines()]
     assert len(turns) == len(set(turns)) == there.turns
-
-
-@needs_ray
-def test_a_shard_that_is_not_there_is_told_with_its_node(cluster: Cluster, tmp_path: Path) -> None:
-    actors = ray_backend.ShardsOnRay((cluster.start_actor(ray_backend.ShardActor, tmp_path / "shard-1-of-1"),))
-    with pytest.raises(MissingError, match="no such index directory") as raised:
-        actors.ask("dates", {0: ()})
-    assert raised.value.where.startswith("node ")
-    cluster.ray.kill(actors.actors[0])
-    with pytest.raises(RunError, match="a shard of the index was lost"):
-        ask_until_lost(actors)
-
-
-def ask_until_lost(shards: ray_backend.ShardsOnRay) -> None:
-    """An actor that is killed may still reply for a while."""
-    while True:
-        with suppress(MissingError):
-            shards.ask("dates", {0: ()})
 
 
 def write_many_topics(path: Path, times: int) -> Path:

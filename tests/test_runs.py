@@ -90,7 +90,7 @@ def test_what_is_written_reads_back_the_same(edition: str, info: RunInfo, topics
     turns = [answered(turn_id, (RICE, TIN)[:several]) for turn_id in topics.turn_ids()]
     data = b"".join(encode_run(edition, turns, info))
     detected, read_info, read = read_run(data, Oddities())
-    read_turns = list(read)
+    read_turns = list(read.values())
     assert (detected, run_problems(data, topics, edition)) == (edition, [])
     said = read_turns[0]
     expected = next(to_run_turns(turns, info))

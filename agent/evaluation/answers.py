@@ -4,7 +4,7 @@ A sentence is supported as in `agent/turn/attribution.py`: it must be an excerpt
 in other words is measured as worse than it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agent.evaluation.scores import Scores, read_run_file, rouge_scorer
@@ -34,16 +34,15 @@ def evaluate_answers(
     replies = {turn_id: known.reply for turn_id, known in read_topics(topics).labels.items()}
     scores = []
     for run in runs:
-        edition, found = read_run_file(run)
+        edition, turns = read_run_file(run)
         texts = None
         if load_edition(edition).rules.cites:
-            cited, texts = find_cited(found, passages, index)
+            cited, texts = find_cited(turns.values(), passages, index)
             if missing := sorted(id for id in cited if texts.find(id) is None):
                 what = f"cites passages without a text: {', '.join(list_with_limit(missing, 10))}"
                 remedy = "Give the passages with --passages FILE, or an index with --index DIR."
                 kind = InvalidInputError if passages or index else MissingError
                 raise kind(what, where=str(run), remedy=remedy)
-        turns = {turn.turn_id: turn for turn in found}
         measured = {id: measure_turn(turns.get(id), reply, texts) for id, reply in replies.items()}
         scores.append(Scores(run.name, measured, sum(id not in turns for id in replies)))
     return scores
@@ -90,7 +89,7 @@ def _find_support(sentences: Sequence[str], place: int, cited: Sequence[Passage]
     return next(filter(None, tried), ())
 
 
-def find_cited(turns: Sequence[RunTurn], passages: Sequence[Path], index: Path | None) -> tuple[set[str], PassageTexts]:
+def find_cited(turns: Iterable[RunTurn], passages: Sequence[Path], index: Path | None) -> tuple[set[str], PassageTexts]:
     """The ids that first responses cite, and their texts: the runs' own, those of passage files, of an index."""
     responses = [turn.responses[0] for turn in turns]
     cited = {hit.id for response in responses for hit in response.used}

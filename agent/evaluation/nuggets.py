@@ -208,7 +208,7 @@ def _pair_answers(
     paired = []
     for run in runs:
         _, turns = read_run_file(run)
-        texts = {turn.turn_id: turn.responses[0].text or "" for turn in turns}
+        texts = {id: turn.responses[0].text or "" for id, turn in turns.items()}
         check_turns_shared(run, texts, {found.turn_id: {} for found in nuggets})
         for found in nuggets:
             unjudged = tuple(replace(nugget, verdict=None) for nugget in found.nuggets)

@@ -41,7 +41,7 @@ def evaluate_ptkb(runs: Sequence[Path], qrels: Path | None, topics: Path | None)
         edition, turns = read_run_file(run)
         if not load_edition(edition).rules.statements:
             raise UsageError(f"{run}: {edition} has no personal statements")
-        chosen[run] = rank_chosen(turns, known)
+        chosen[run] = rank_chosen(turns.values(), known)
         check_turns_shared(run, chosen[run], judged)
     if qrels and known:
         _check_labels_known(qrels, judged, known)

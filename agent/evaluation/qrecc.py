@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agent.evaluation.scores import Scores, ranking_measures, read_run_file, rouge_scorer
-from agent.tracks.lenient_reading import convert_to_shape, find_duplicates, list_problems, locate_errors
+from agent.tracks.lenient_reading import check_unique, convert_to_shape, list_problems, locate_errors
 from agent.tracks.qrecc import EDITION, Truth, turn_id
 from agent.tracks.run_records import RunTurn
 from indexes.storage.files import read_utf8
@@ -109,20 +109,17 @@ def read_truth(path: Path) -> Truths:
         rows: list[Truth] = convert_to_shape(raw, list[Truth], f"{EDITION.name} truth file")
         if not rows:
             raise InvalidInputError("holds no turn")
-        if problems := find_duplicates([("turn", turn_id(row)) for row in rows]):
-            raise InvalidInputError(list_problems("has turns twice", problems), remedy="Keep one row a turn.")
+        check_unique(("turn", turn_id(row)) for row in rows)
     return {turn_id(row): row for row in rows}
 
 
 def _turns_by_id(path: Path, truth: Truths) -> Turns:
-    """What a run says by turn id. The organisers take the last of doubled turns and pass over those without a truth."""
+    """What a run says by turn id. The organisers pass over turns without a truth."""
     edition, turns = read_run_file(path)
     if edition != EDITION.name:
         remedy = "`convagent eval search` and `convagent eval answers` measure runs of all editions."
         raise InvalidInputError(f"is a run of {edition}, not of {EDITION.name}", where=str(path), remedy=remedy)
-    problems = find_duplicates([("turn", turn.turn_id) for turn in turns])
-    problems += [Problem(f"turn {id}", "is not in the truth") for turn in turns if (id := turn.turn_id) not in truth]
-    if problems:
-        remedy = "Is it a run over the questions of this truth? Each of them may be there once."
+    if problems := [Problem(f"turn {id}", "is not in the truth") for id in turns if id not in truth]:
+        remedy = "Is it a run over the questions of this truth?"
         raise InvalidInputError(list_problems("has wrong turns", problems), where=str(path), remedy=remedy)
-    return {turn.turn_id: turn for turn in turns}
+    return turns

@@ -35,7 +35,6 @@ from agent.runs.evidence import PassageTexts
 from agent.runs.given_ranking import begins_as_trec_run, read_ranking, sort_by_score
 from agent.runs.trace import TraceLine, is_trace, read_trace
 from agent.tracks.files import read_topics
-from agent.tracks.lenient_reading import find_duplicates, list_problems
 from agent.tracks.registry import load_edition
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn, to_run_turns
 from indexes.storage.files import check_writable, read_utf8, write_atomically
@@ -163,9 +162,7 @@ def open_run(path: Path) -> OpenedRun:
         found = {id: RunResponse(1, None, tuple(RunPassage(*hit) for hit in hits)) for id, hits in ranked.items()}
         return OpenedRun(name, "", {id: RunTurn(id, (response,)) for id, response in found.items()})
     edition, turns = read_run_file(path)
-    if problems := find_duplicates(("turn", turn.turn_id) for turn in turns):
-        raise InvalidInputError(list_problems("has turns twice", problems), where=str(path))
-    run = OpenedRun(name, edition, {turn.turn_id: turn for turn in turns})
+    run = OpenedRun(name, edition, turns)
     beside = path.with_name(f"{name}.trace.jsonl")
     if not beside.is_file():
         return run

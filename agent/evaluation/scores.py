@@ -99,12 +99,12 @@ def read_qrels(path: Path) -> Qrels:
     return found
 
 
-def read_run_file(path: Path) -> tuple[str, list[RunTurn]]:
-    """The name of a run's edition, and its turns. Raises `InvalidInputError` for a file that is no valid run."""
+def read_run_file(path: Path) -> tuple[str, dict[str, RunTurn]]:
+    """The name of a run's edition, and its turns by id. Raises `InvalidInputError` for a file that is no valid run."""
     data = read_utf8(path)
     with report_oddities(path) as oddities:
         edition, _, turns = read_run(data, oddities)
-        return edition, list(turns)
+        return edition, turns
 
 
 @cache

@@ -1,7 +1,4 @@
-"""`convagent answer`: from a topics file to a run file and its trace.
-
-Every turn is answered, traced as it goes, and written in the form of the run's edition.
-"""
+"""`convagent answer`: from a topics file to a run file and its trace."""
 
 import hashlib
 import logging

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -17,15 +17,14 @@ from indexes.corpora.corpus import find_corpus
 from indexes.passage_index import Index
 from indexes.ranking.hybrid import open_retriever
 from indexes.ranking.vectors import Embedder
-from indexes.sharding.sharded_index import Connect, ShardsHere, open_index
+from indexes.sharding.sharded_index import open_index
 from indexes.storage.atomic_files import resolve_replaced
-from schemas.errors import InvalidInputError, MissingError, list_with_limit
+from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Hit, Passage, Plan, Problem, Query, Topics
 
 log = logging.getLogger("convagent")
 DEFAULT_INDEX = Path("index")
 SearchFunction = Callable[[Query], tuple[Hit, ...]]
-MAX_PLACES = 5  # with the same problem, in a warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +54,11 @@ class Evidence:
         return Searcher.over(open_retriever(self.index, embedder, plan), plan, listen).search
 
 
-def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan, connect: Connect = ShardsHere) -> Evidence:
-    """Open and check everything that passages come from, before any work is done.
-
-    `connect` says how the shards of an index are asked that is searched.
-    """
+def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:
+    """Open and check everything that passages come from, before any work is done."""
     if origin.ranking is not None:
         return _from_ranking(origin.ranking, origin, topics, plan)
-    index = open_index(origin.index or DEFAULT_INDEX, connect)
+    index = open_index(origin.index or DEFAULT_INDEX)
     digest = hashlib.sha256(msgspec.json.encode(index.info) + msgspec.json.encode(index.vector_infos)).hexdigest()
     return Evidence(lambda hits: index.read([hit.id for hit in hits]), digest, index=index)
 
@@ -85,15 +81,18 @@ def _from_ranking(path: Path, origin: EvidenceFiles, topics: Topics, plan: Plan)
         remedy = "Give the passages with --passages FILE, or an index with --index DIR."
         raise MissingError("the ranking comes without texts", remedy=remedy)
     texts, broken = find_texts(wanted, ranking.texts, origin.passages, index)
-    problems += [*broken, *_list_unreadable(read, texts)]
+    problems += broken
+    problems += [
+        Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) is in none of the given texts")
+        for turn_id, hits in read.items()
+        for rank, hit in enumerate(hits, start=1)
+        if texts.find(hit.id) is None
+    ]
     if problems and origin.on_error == "stop":
         remedy = "Mend the files, or give --on-error skip to go on with what is there."
         raise InvalidInputError(list_problems("cannot be answered from", problems), where=str(path), remedy=remedy)
-    places: dict[str, list[str]] = {}
-    for problem in problems:
-        places.setdefault(problem.what, []).append(problem.where)
-    for what, found in places.items():
-        log.warning("%s: %s", ", ".join(list_with_limit(found, MAX_PLACES, "and {} more")), what)
+    if problems:
+        log.warning("%s: %s", path, list_problems("is not all there", problems))
     digest = hashlib.sha256(b"".join(msgspec.json.encode(texts.find(id)) for id in sorted(wanted))).hexdigest()
     return Evidence(texts.read, digest, ranking)
 
@@ -124,11 +123,7 @@ class PassageTexts:
 def find_texts(
     wanted: Container[str], own: Mapping[str, Passage], files: Sequence[Path], index: Index | None
 ) -> tuple[PassageTexts, list[Problem]]:
-    """The texts of passages, and every broken line of a file met on the way.
-
-    Where several sources have a text, what came with the ids themselves (`own`) is first, then the files. What is not
-    wanted does not stay in memory.
-    """
+    """The texts of passages, from what came with their ids (`own`), else the files; and every broken line of a file."""
     passages = {id: passage for id, passage in own.items() if id in wanted}
     problems = []
     for path, number, found in find_corpus(files) if files else ():
@@ -137,11 +132,3 @@ def find_texts(
         elif found.id in wanted:
             passages.setdefault(found.id, found)
     return PassageTexts(passages, index), problems
-
-
-def _list_unreadable(read: Mapping[str, Sequence[Hit]], texts: PassageTexts) -> Iterator[Problem]:
-    """The passages that an answer should be built from and cannot be."""
-    for turn_id, hits in read.items():
-        for rank, hit in enumerate(hits, start=1):
-            if texts.find(hit.id) is None:
-                yield Problem(f"turn {turn_id}", f"passage {hit.id} (rank {rank}) is in none of the given texts")

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from agent.tracks.files import detect_edition, parse_topics, read_run
-from agent.tracks.lenient_reading import Oddities, find_duplicates, list_problems, report_oddities
+from agent.tracks.lenient_reading import Oddities, check_unique, report_oddities
 from indexes.ranking.rankings import separate_scores
 from indexes.storage.files import read_utf8
 from schemas.errors import InvalidInputError
@@ -59,8 +59,7 @@ def read_ranking(path: Path) -> GivenRanking:
             found, labels = _list_topic_passages(topics), not topics.rankings
         else:
             found, texts, name = _read_run_ranking(data, oddities)
-    if doubled := find_duplicates((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked):
-        raise InvalidInputError(list_problems("lists passages twice", doubled), where=str(path))
+        check_unique((f"turn {turn_id}:", id) for turn_id, ranked in found.items() for id, _ in ranked)
     scores = {turn_id: dict(ranked) for turn_id, ranked in found.items()}
     hits = {turn_id: separate_scores(ranked, [*ranked.values()]) for turn_id, ranked in scores.items()}
     return GivenRanking(hits, texts, hashlib.sha256(data).hexdigest(), labels, scores, name)
@@ -88,9 +87,7 @@ def _read_run_ranking(data: bytes, oddities: Oddities) -> tuple[Ranked, dict[str
     _, info, turns = read_run(data, oddities)
     found: Ranked = {}
     texts: dict[str, Passage] = {}
-    for turn in turns:
-        if turn.turn_id in found:
-            raise InvalidInputError(f"has turn {turn.turn_id} twice")
+    for turn in turns.values():
         info = turn.info or info
         passages = turn.responses[0].passages or ()
         found[turn.turn_id] = sort_by_score([(passage.id, passage.score) for passage in passages])

@@ -1,4 +1,4 @@
-"""A Ray cluster, one of this machine alone that ends with the run or one that is joined, and a crew of actors on it.
+"""A Ray cluster, one of this machine alone that ends with the run or one that is joined, and actors on it.
 
 What goes wrong with Ray's defaults is put right here, and nowhere else: it counts its users, listens on every network,
 shows its workers' logs as its own, takes RAY_ADDRESS for a wish to join, gives workers threads by their number of
@@ -13,7 +13,6 @@ import signal
 import socket
 import tempfile
 import threading
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from schemas.errors import ConvagentError, MissingError, RunError, UsageError
 
 EXTRA = "ray"
 SCHEME = "ray://"
-OBJECT_STORE_BYTES = 128 << 20  # of a cluster of our own; the results of turns and blocks of vectors are small
+OBJECT_STORE_BYTES = 128 << 20  # of a cluster of our own; the results of turns are small
 HOME = Path("/tmp" if os.name == "posix" else tempfile.gettempdir())  # noqa: S108  of a socket: paths have 107 bytes
 LOOPBACK = ("127.", "localhost:")
 ALWAYS = {"RAY_USAGE_STATS_ENABLED": "0"}
@@ -39,67 +38,35 @@ OWN_DEFAULTS = {
 }
 LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # whatever its name says, on every system; read at import
 PATIENCE_SECONDS = 10  # until a head that cannot be reached counts as not being there; Ray would try for many minutes
-NOTICE_SECONDS = 60  # until it is said that the cluster has no room for a worker yet
 MAX_LOSSES = 3  # of actors at one task, until the run ends
 log = logging.getLogger("convagent")
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that this process has joined, and how many workers of how many threads are wanted on it."""
+    """A cluster that this process has joined, and how many threads each worker may have on it."""
 
     ray: Any  # the module
-    workers: int
-    threads: int  # of each worker
+    threads: int
 
-    def start_actor(self, cls: type, *arguments: object, **options: object) -> Any:
+    def start_actor(self, cls: type, *arguments: object) -> Any:
         """An actor that is an object of the class, as a process of its own.
 
         It takes as many of its node's processors as it has threads, and waits for them where they are taken. It may be
         lost at any time, or its node: Ray then starts it again, and asks it again, `MAX_LOSSES` times altogether.
         """
-        lost = {"max_restarts": -1, "max_task_retries": MAX_LOSSES - 1}
         threads = {"OMP_NUM_THREADS": str(self.threads)}  # the same on every node: sums differ by it in the last bits
-        usual = {"num_cpus": self.threads, "runtime_env": {"env_vars": threads}, **lost}
-        return self.ray.remote(cls).options(**(usual | options)).remote(*arguments)
-
-
-class Crew:
-    """Actors of one class, each of which is asked one thing at a time."""
-
-    def __init__(self, cluster: Cluster, cls: type, *arguments: object) -> None:
-        self._ray = cluster.ray
-        self._actors = [cluster.start_actor(cls, *arguments) for _ in range(cluster.workers)]
-
-    def open(self) -> Any:
-        """Have all actors `open()`, and return what the first one says that is ready. Raises what it raises."""
-        asked = [actor.open.remote() for actor in self._actors]
-        while not (ready := self._ray.wait(asked, timeout=NOTICE_SECONDS)[0]):
-            log.info("still waiting for a worker: the cluster has no room for one, or its models take long to load")
-        return get_reply(self._ray, ready[0], "no worker can be started")
-
-    def run(self, waiting: deque[Any]) -> Iterator[tuple[Any, Any]]:
-        """Tasks with what actors `answer` to them, as they are finished. More may come to wait meanwhile.
-
-        Raises what an actor raises, and `RunError` for a task at which actors were lost again and again.
-        """
-        idle, asked = [*self._actors], dict[Any, tuple[Any, Any]]()
-        while waiting or asked:
-            while waiting and idle:
-                actor, task = idle.pop(), waiting.popleft()
-                asked[actor.answer.remote(task)] = actor, task
-            [reply], _ = self._ray.wait(list(asked))
-            actor, task = asked.pop(reply)
-            idle.append(actor)
-            yield task, get_reply(self._ray, reply, f"{MAX_LOSSES} workers were lost at the same task")
-
-    def close(self) -> None:
-        for actor in self._actors:
-            self._ray.kill(actor)
+        options = {
+            "num_cpus": self.threads,
+            "runtime_env": {"env_vars": threads},
+            "max_restarts": -1,
+            "max_task_retries": MAX_LOSSES - 1,
+        }
+        return self.ray.remote(cls).options(**options).remote(*arguments)
 
 
 def get_reply(ray: Any, asked: Any, lost: str) -> Any:
-    """What was asked of an actor, or of several. Raises what it raised, and `RunError` where it was lost."""
+    """What was asked of an actor. Raises what it raised, and `RunError` where it was lost."""
     try:
         return ray.get(asked)
     except ray.exceptions.RayTaskError as error:
@@ -145,7 +112,7 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
         os.environ.update(LOOPBACK_ALONE)
     ray = import_ray()
     if ray.is_initialized():
-        yield Cluster(ray, workers, _share_processors(ray, workers))
+        yield Cluster(ray, _share_processors(ray, workers))
     elif address is None:
         threads = max(1, threads_to_use() // workers)
         size = {"num_cpus": workers * threads, "object_store_memory": OBJECT_STORE_BYTES}
@@ -153,11 +120,11 @@ def open_cluster(address: str | None, workers: int) -> Iterator[Cluster]:
             place.chmod(0o700)
             own = {"address": "local", "include_dashboard": False, "_temp_dir": str(place)}
             with _connect(ray, "no cluster could be started here", **own, **size):
-                yield Cluster(ray, workers, threads)
+                yield Cluster(ray, threads)
     else:
         _require_listener(address)
         with _connect(ray, f"the cluster at {address} cannot be joined", address=address):
-            yield Cluster(ray, workers, _share_processors(ray, workers))
+            yield Cluster(ray, _share_processors(ray, workers))
 
 
 def import_ray() -> Any:

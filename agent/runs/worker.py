@@ -37,10 +37,7 @@ LOCAL = "local"
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpecification:
-    """Everything that a worker is made from, as plain values that can be pickled.
-
-    In another process: `specification.open(open_evidence(specification.files, topics, specification.plan))`.
-    """
+    """Everything that a worker is made from, as plain values that can be pickled."""
 
     model: str
     files: EvidenceFiles

@@ -1,10 +1,10 @@
 """Topics and run files of any edition: detected, read leniently, written and checked.
 
-Runs are read and written turn by turn: however long, one turn is decoded at a time.
+Runs are written and checked turn by turn: however long, one turn is decoded at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -14,9 +14,9 @@ import msgspec
 from agent.tracks.edition import Edition, Entry
 from agent.tracks.lenient_reading import (
     Oddities,
+    check_unique,
     convert_to_shape,
     decode_leniently,
-    decode_spelling,
     fit_to_shape,
     report_oddities,
     shape_problems,
@@ -34,19 +34,16 @@ MAX_FIRST_LINE = 1 << 24  # bytes
 
 
 def read_topics(path: Path) -> Topics:
-    """Topics and labels of a file, whose edition is detected. What was odd about it is logged.
-
-    Raises `InvalidInputError` with every problem of shape, each with its JSON path.
-    """
+    """Topics and labels of a file, whose edition is detected. What was odd about it is logged."""
     data = read_utf8(path)
     with report_oddities(path) as oddities:
         return parse_topics(data, oddities)
 
 
 def parse_topics(data: Data, oddities: Oddities) -> Topics:
-    """The same of the contents of a file."""
+    """The same of its contents. Raises `InvalidInputError` with every problem of shape, each with its JSON path."""
     try:
-        raw = decode_spelling(data, Any, "$", oddities)
+        raw = decode(data)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})", remedy="Is it a topics file?") from error
     form = _find_edition(raw)
@@ -125,30 +122,20 @@ def _check_info(form: Edition, info: RunInfo) -> None:
             raise UsageError(f"{form.name} has no runs without {part} (it may be left out of: {able})")
 
 
-def read_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, Iterator[RunTurn]]:
-    """The edition of a run, what its head says, and its turns; what is odd about it is collected.
+def read_run(data: Data, oddities: Oddities) -> tuple[str, RunInfo, dict[str, RunTurn]]:
+    """The edition of a run, what its head says, and its turns by id; what is odd about it is collected.
 
-    Raises `InvalidInputError` for what is no valid run: at once, or when the turn is reached that is broken.
-    `run_problems` lists all that is wrong.
+    Raises `InvalidInputError` for what is no valid run, or has a turn twice. `run_problems` lists all that is wrong.
     """
     form = load_edition(detect_run(data))
-    with _refuse_broken_run(form.name):
-        info, entries = form.split_entries(data, oddities)
-
-    def iterate() -> Iterator[RunTurn]:
-        with _refuse_broken_run(form.name):
-            yield from (_decode_entry(form, entry, info, oddities) for entry in entries)
-
-    return form.name, info, iterate()
-
-
-@contextmanager
-def _refuse_broken_run(edition: str) -> Iterator[None]:
     try:
-        yield
+        info, entries = form.split_entries(data, oddities)
+        turns = [_decode_entry(form, entry, info, oddities) for entry in entries]
     except msgspec.DecodeError as error:
         remedy = "`convagent validate` lists all that is wrong with it."
-        raise InvalidInputError(f"is no valid {edition} run ({error})", remedy=remedy) from error
+        raise InvalidInputError(f"is no valid {form.name} run ({error})", remedy=remedy) from error
+    check_unique(("turn", turn.turn_id) for turn in turns)
+    return form.name, info, {turn.turn_id: turn for turn in turns}
 
 
 def _decode_entry(form: Edition, entry: Entry, info: RunInfo, oddities: Oddities) -> RunTurn:
@@ -176,10 +163,11 @@ def detect_run(data: Data) -> str:
 def _read_first_fields(data: Data) -> Mapping[str, msgspec.Raw]:
     """The fields of the head of a run, or of its first turn where it has no head; none of what is no run."""
     first_line = bytes(data[:MAX_FIRST_LINE]).lstrip().partition(b"\n")[0]
-    forms = (data, dict[str, msgspec.Raw]), (data, list[dict[str, msgspec.Raw]]), (first_line, dict[str, msgspec.Raw])
+    fields: Any = dict[str, msgspec.Raw]
+    forms = (data, fields), (data, list[fields]), (first_line, fields)
     for part, shape in forms:
         with suppress(msgspec.DecodeError):
-            found = decode_spelling(part, shape, "$", Oddities())
+            found = decode(part, shape)
             return found if isinstance(found, dict) else next(iter(found), {})
     return {}
 
@@ -209,7 +197,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
 def _find_shape_problems(data: Data | msgspec.Raw, shape: Any, where: str) -> tuple[str, list[Problem]]:
     """The turn id of a part of a file, if it has one, and how the part differs from its shape."""
     try:
-        raw = decode_spelling(data, Any, where, Oddities())
+        raw = decode(data)
     except msgspec.DecodeError as error:
         return "", [Problem(where, f"is not JSON ({error})")]
     turn_id = raw.get("turn_id") if isinstance(raw, dict) else None

@@ -7,14 +7,14 @@ its own, whose info says what it is a part of. `open_index` and `verify_index` t
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,50 +99,36 @@ def _identify_build(info: IndexInfo) -> tuple[str, ...]:
 ByShard = Mapping[int, Any]  # something of each of some shards, by their places from 0
 
 
-class Shards(Protocol):
-    """Open shards, here or elsewhere (`agent/runs/ray.py`). Any number of threads may ask."""
-
-    def ask(self, question: str, arguments: ByShard) -> ByShard:
-        """An attribute of some shards, or what a method of this name returns. Raises what a shard raises."""
-
-    def close(self) -> None:
-        """End what was started for them."""
-
-
-Connect = Callable[[Sequence[Path]], Shards]
-
-
-class ShardsHere:
-    """Shards that are asked together, by threads of this process: Tantivy searches without holding Python up."""
+class Shards:
+    """Shards that are asked together, by any number of threads: Tantivy searches without holding Python up."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self._shards = [PassageIndex(directory) for directory in directories]
         self._threads = ThreadPoolExecutor(len(directories))
 
     def ask(self, question: str, arguments: ByShard) -> ByShard:
-        replies = self._threads.map(lambda place: ask_shard(self._shards[place], question, arguments[place]), arguments)
-        return dict(zip(arguments, replies, strict=True))
+        """An attribute of some shards, or what a method of this name returns. Raises what a shard raises."""
+
+        def ask_one(place: int) -> Any:
+            asked = getattr(self._shards[place], question)
+            return asked(*arguments[place]) if callable(asked) else asked
+
+        return dict(zip(arguments, self._threads.map(ask_one, arguments), strict=True))
 
     def close(self) -> None:
         self._threads.shutdown()
 
 
-def ask_shard(shard: PassageIndex, question: str, arguments: tuple[Any, ...]) -> Any:
-    """What one shard replies to what `Shards` are asked."""
-    asked = getattr(shard, question)
-    return asked(*arguments) if callable(asked) else asked
-
-
 class ShardedIndex(Index):
-    """An index whose shards are asked by what `connect` makes of their directories."""
+    """An index in shards."""
 
-    def __init__(self, directory: Path, connect: Connect = ShardsHere) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = resolve_replaced(directory)
         self.part_directories = list_shards(self.directory)
         self.info = read_joined_info(self.part_directories)
         self.languages = list_languages(self.info.analyzer)
         self._every = len(self.part_directories)
-        self._shards = connect(self.part_directories)
+        self._shards = Shards(self.part_directories)
         dates = enumerate(self._ask_all("dates"))
         self.dates = {place * self._every + shard: date for shard, of in dates for place, date in of.items()}
 
@@ -185,14 +171,14 @@ def _compute_idf(passages_with: npt.NDArray[np.float64], passages: int) -> npt.N
     return np.log1p((passages - passages_with + 0.5) / (passages_with + 0.5))
 
 
-def open_index(directory: Path, connect: Connect = ShardsHere) -> Index:
-    """The index in a directory; if it is in shards, `connect` says how these are asked.
+def open_index(directory: Path) -> Index:
+    """The index in a directory, be it in shards or not.
 
     Raises `MissingError` where there is none or a shard is not there, and `InvalidInputError` where it is damaged.
     """
     found = resolve_replaced(directory)
     is_single = (found / INFO_FILE).exists() or not find_counts(found)
-    return PassageIndex(directory) if is_single else ShardedIndex(directory, connect)
+    return PassageIndex(directory) if is_single else ShardedIndex(directory)
 
 
 @dataclass(frozen=True, slots=True)
