@@ -116,6 +116,34 @@ def test_each_oddity_is_counted_and_placed(tmp_path: Path) -> None:
     assert [passage.score for passage in second.responses[0].passages or ()] == [9.5, 4.25, 0.125]
 
 
+# As guidelines print it
+
+
+def printed(run: Any) -> str:
+    """A run with the words of Python and commas after last items."""
+    text = json.dumps(run, indent=1).replace("true", "True").replace("false", "False")
+    return re.sub(r"(?<=[\"\d}\]e])\n(\s*[}\]])", r",\n\1", text)
+
+
+def test_a_printed_run_is_read(tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.json", EDITIONS["ikat-2024"])
+    good = run_of(read_topics(topics), "ikat-2024")
+    good = good.replace(b"holds no gluten", b'is True, false, or None, ]} \\" [x, ]')
+    text = printed(json.loads(good)).replace("is True, False,", "is True, false,")
+    assert text.count("True") > 2
+    run = write(tmp_path / "run.json", text)
+    ended = outcome("validate", run, "-t", topics, "--collection", "any")
+    assert ended.code == 5
+    assert "True, False and None are read as true, false and null (7 times)" in ended.out
+    assert "a comma after the last item is left out" in ended.out
+    lines = [
+        line
+        for line in outcome("export", run, "--format", "trec", "-o", tmp_path / "trec").err.splitlines()
+        if "True" in line
+    ]
+    assert len(lines) == 1
+
+
 @pytest.mark.parametrize("text", ["{'a': 1}", '{"run_name": __import__("os")}', '{"turns": [true, False', "True"])
 def test_what_is_no_json_is_refused(text: str, tmp_path: Path) -> None:
     ended = outcome("export", write(tmp_path / "run.json", text), "--format", "trec", "-o", tmp_path / "run.trec")

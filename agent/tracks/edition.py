@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from msgspec import Raw
 
-from agent.tracks.lenient_reading import Oddities
+from agent.tracks.lenient_reading import Oddities, decode_spelling
 from agent.tracks.rules import EditionRules
 from agent.tracks.run_records import RunTurn
 from schemas.records import Plan, RunInfo, Topics
-from schemas.wire import Data, decode
+from schemas.wire import Data
 
 Entry = tuple[str, Data | Raw]  # one turn of a run file, not yet decoded, behind its JSON path
 
@@ -62,7 +62,7 @@ class Edition(Protocol):
         """Where the turn with this number (from 0) stands in a file."""
         return f"line {number + 1} $" if self.on_lines else f"$[{number}]"
 
-    def split_entries(self, data: Data, _oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
+    def split_entries(self, data: Data, oddities: Oddities) -> tuple[RunInfo, Iterator[Entry]]:
         """What the head of a file says, and its turns. Raises `msgspec.DecodeError` for a file of another form."""
-        rows: Any = bytes(data).splitlines() if self.on_lines else decode(data, list[Raw])
+        rows: Any = bytes(data).splitlines() if self.on_lines else decode_spelling(data, list[Raw], "$", oddities)
         return RunInfo(""), ((self.json_path(n), row) for n, row in enumerate(rows) if bytes(row).strip())

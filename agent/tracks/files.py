@@ -17,6 +17,7 @@ from agent.tracks.lenient_reading import (
     check_unique,
     convert_to_shape,
     decode_leniently,
+    decode_spelling,
     fit_to_shape,
     report_oddities,
     shape_problems,
@@ -43,7 +44,7 @@ def read_topics(path: Path) -> Topics:
 def parse_topics(data: Data, oddities: Oddities) -> Topics:
     """The same of its contents. Raises `InvalidInputError` with every problem of shape, each with its JSON path."""
     try:
-        raw = decode(data)
+        raw = decode_spelling(data, Any, "$", oddities)
     except msgspec.DecodeError as error:
         raise InvalidInputError(f"is not JSON ({error})", remedy="Is it a topics file?") from error
     form = _find_edition(raw)
@@ -167,7 +168,7 @@ def _read_first_fields(data: Data) -> Mapping[str, msgspec.Raw]:
     forms = (data, fields), (data, list[fields]), (first_line, fields)
     for part, shape in forms:
         with suppress(msgspec.DecodeError):
-            found = decode(part, shape)
+            found = decode_spelling(part, shape, "$", Oddities())
             return found if isinstance(found, dict) else next(iter(found), {})
     return {}
 
@@ -197,7 +198,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
 def _find_shape_problems(data: Data | msgspec.Raw, shape: Any, where: str) -> tuple[str, list[Problem]]:
     """The turn id of a part of a file, if it has one, and how the part differs from its shape."""
     try:
-        raw = decode(data)
+        raw = decode_spelling(data, Any, where, Oddities())
     except msgspec.DecodeError as error:
         return "", [Problem(where, f"is not JSON ({error})")]
     turn_id = raw.get("turn_id") if isinstance(raw, dict) else None

@@ -26,7 +26,7 @@ from schemas.wire import Data, decode
 
 log = logging.getLogger("convagent")
 MAX_LISTED = 20
-OddityKind = Literal["unknown field", "number as text", "id as number", "absent field"]
+OddityKind = Literal["unknown field", "number as text", "id as number", "absent field", "no JSON"]
 
 
 class Oddities:
@@ -124,6 +124,13 @@ def list_problems(headline: str, problems: list[Problem]) -> str:
     return "\n  ".join([f"{headline}: {format_count(len(problems), 'problem')}", *listed])
 
 
+# Words of Python and commas after a last item, as guidelines print them. Strings are matched so as to be passed over,
+# be it one that does not end: no file takes more than one pass.
+NO_JSON = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|\b(?:True|False|None)\b|,(?=\s*[\]}])')
+JSON_WORDS = {b"True": b"true", b"False": b"false", b"None": b"null", b",": b""}
+WORDS, COMMA = "True, False and None are read as true, false and null", "a comma after the last item is left out"
+
+
 def absent(value: Any, meaning: str) -> Meta:
     """Marks a field of a wire type as one that a reader can do without, and what it counts as then."""
     return Meta(extra={"absent": (value, meaning)})
@@ -139,9 +146,39 @@ IS_ID = {"id": True}  # `extra` of a text that may also be a number
 def decode_leniently(data: Data | msgspec.Raw, shape: Any, where: str, oddities: Oddities) -> Any:
     """JSON at a place of a file as a wire type. Raises `msgspec.DecodeError` for what cannot be understood."""
     try:
+        return decode_spelling(data, shape, where, oddities)
+    except msgspec.ValidationError:
+        raw = decode_spelling(data, Any, where, Oddities())
+        return msgspec.convert(fit_to_shape(raw, shape, where, oddities), shape)
+
+
+def decode_spelling(data: Data | msgspec.Raw, shape: Any, where: str, oddities: Oddities) -> Any:
+    """JSON, or nearly JSON, as a shape that it must have. Raises `msgspec.DecodeError` for all else."""
+    try:
         return decode(data, shape)
     except msgspec.ValidationError:
-        return msgspec.convert(fit_to_shape(decode(data), shape, where, oddities), shape)
+        raise
+    except msgspec.DecodeError:
+        if (mended := _mend_json(data, where, oddities)) is None:
+            raise
+        return decode(mended, shape)
+
+
+def _mend_json(data: Data | msgspec.Raw, where: str, oddities: Oddities) -> bytes | None:
+    """The same with the words of Python in JSON's spelling and without trailing commas; None where there are none."""
+    found: list[bytes] = []
+
+    def mend(match: re.Match[bytes]) -> bytes:
+        if (token := match.group()) in JSON_WORDS:
+            found.append(token)
+        return JSON_WORDS.get(token, token)
+
+    mended = NO_JSON.sub(mend, bytes(data))
+    commas = found.count(b",")
+    for what, count in ((WORDS, len(found) - commas), (COMMA, commas)):
+        if count:
+            oddities.add("no JSON", what, where, count)
+    return mended if found else None
 
 
 def fit_to_shape(raw: Any, shape: Any, where: str, oddities: Oddities) -> Any:

@@ -39,7 +39,7 @@ class EditionRules:
     statements: bool = True  # whether a run says which personal statements were chosen
     responses: int | None = None  # answers a turn
     collection: str = "clueweb22"  # whose ids the passages have
-    refused_oddities: frozenset[OddityKind] = frozenset()
+    refused_oddities: frozenset[OddityKind] = frozenset({"no JSON"})
     refused: "frozenset[Rule]" = frozenset()
     refuses_repeated_turns: bool = True
 

@@ -21,6 +21,7 @@ from agent.tracks.lenient_reading import (
     OddityKind,
     absent,
     check_unique,
+    decode_spelling,
     fit_to_shape,
 )
 from agent.tracks.rules import EditionRules
@@ -34,7 +35,7 @@ RunType = Literal["automatic", "manual"]
 NonEmpty = Annotated[str, Meta(pattern=r"\S", description="Not empty, and not only white space.")]
 Id = Annotated[NonEmpty, Meta(extra=IS_ID)]
 # Protocol Buffers read the runs of 2023 and 2024: they take numbers as text and do without fields, and refuse the rest.
-PROTOCOL_BUFFERS: frozenset[OddityKind] = frozenset({"unknown field", "id as number"})
+PROTOCOL_BUFFERS: frozenset[OddityKind] = frozenset({"unknown field", "id as number", "no JSON"})
 
 
 class TopicTurn(Struct, forbid_unknown_fields=True):
@@ -178,7 +179,7 @@ class Ikat2023(IkatEdition):
         try:
             head = decode(data, self.head_shape)
         except msgspec.DecodeError:
-            fields = decode(data, dict[str, msgspec.Raw])
+            fields = decode_spelling(data, dict[str, msgspec.Raw], "$", oddities)
             raw = {name: decode(value, list[msgspec.Raw] if name == "turns" else Any) for name, value in fields.items()}
             head = msgspec.convert(fit_to_shape(raw, self.head_shape, "$", oddities), self.head_shape)
         return self.read_head(head), ((self.json_path(n), raw) for n, raw in enumerate(head.turns))

@@ -76,7 +76,7 @@ class Ikat2025(IkatEdition):
     on_lines = True
     rules = EditionRules(
         together=True,
-        refused_oddities=frozenset({"absent field"}),
+        refused_oddities=frozenset({"absent field", "no JSON"}),
         refused=frozenset({check_citations_listed}),
         refuses_repeated_turns=False,
     )
