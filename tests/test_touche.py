@@ -22,6 +22,7 @@ from indexes.passage_index import PassageIndex, build_searchable_text
 from indexes.text.analysis import extract_stems
 from indexes.text.languages import weight_stems
 from schemas.errors import ConvagentError, InvalidInputError, MissingError, UsageError
+from schemas.records import Passage
 from tests.conftest import EXAMPLES
 
 FIXTURE = EXAMPLES / "touche"
@@ -161,6 +162,11 @@ BAD_FILES = [
     ("no list", '{"statements": []}', "debateorg.json:0: holds no list `arguments`, or an empty one"),
     ("empty", "", "debateorg.json:1: broken JSON"),
 ]
+
+
+def test_an_argument_may_quote_a_number_that_no_parser_takes(tmp_path: Path) -> None:
+    given(tmp_path, argument("a") | {"conclusion": f"Pi is 3.{'1415926535' * 500}"})
+    assert [type(found) for _, _, found in find_arguments(tmp_path)] == [Passage]
 
 
 @pytest.mark.parametrize(("data", "message"), [row[1:] for row in BAD_FILES], ids=[row[0] for row in BAD_FILES])

@@ -43,11 +43,13 @@ def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None
 
 
 def show_embedding_done(passages: int, path: Path) -> None:
+    """How many passages of an index have their vectors, if any have."""
     if passages:
         log.info("%s: %d passages embedded", path, passages)
 
 
 def show_compressed(size: int, passages: int, path: Path) -> None:
+    """What the compressed vectors of so many passages take of memory, in bytes."""
     log.info("%s: compressed to %.0f bytes a passage, %.1f MB in all", path, size / passages, size / 1e6)
 
 
