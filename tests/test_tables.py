@@ -85,6 +85,7 @@ def test_titles_empty_cells_and_ways_of_writing_are_read(tmp_path: Path) -> None
     files = {
         "run.html": f"{html}<tr><td></td><td>Tom</td><td><p>LG</p><p>Nord</p></td></tr></table>",
         "bills.csv": 'Bills of 2024\n\nFirm,Amount,Day\nOtt,"CHF 1\'200",Wed 11 June\nKern,CHF 900,Thu 12 June\n',
+        "glazes.csv": "Material,kg in stock,price per kg,EUR per litre\nTalc,4,1.75,2\nZinc oxide,2,8.20,3\n",
     }
     tables = read_tables(tmp_path, files)
     assert [dict(row.cells) for row in tables["run"].rows] == [
@@ -95,6 +96,7 @@ def test_titles_empty_cells_and_ways_of_writing_are_read(tmp_path: Path) -> None
     firm, amount, day = tables["bills"].columns
     assert (firm.name, [number and int(number.value) for number in amount.numbers]) == ("Firm", [1200, 900])
     assert [date and (date.month, date.day) for date in day.dates] == [(6, 11), (6, 12)]
+    assert [column.units for column in tables["glazes"].columns] == [[], ["kg"], [], ["EUR"]]
 
 
 @needs_embedder

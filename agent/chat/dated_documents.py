@@ -16,12 +16,14 @@ import numpy as np
 
 from agent.chat.store import ChatTurn
 from agent.turn.extractive_answer import says_not_found
+from agent.turn.question_words import stem_words
 from indexes.documents.collection import ENDINGS, Collection, has_all_words, name_documents, stem_path
 from indexes.text.analysis import ENGLISH
 from indexes.text.dates import Period, find_period, to_period
 from indexes.text.sentences import split_sentences
 from schemas.records import Hit, Message, Passage, Query, Response, Sentence, Turn, TurnResult, find_document
 
+MAX_WORDS_OF_OVERVIEW = 1  # that mean something beside what names a document: "What was decided at ...?"
 _MESSAGE = re.compile(r"(.*\.mbox:message\d+)(?:\.\d+)?", re.IGNORECASE)
 _SENDER = re.compile(r"\((?:.*?, )?from (?P<sender>[^()]*)\)")  # in the title of a message
 
@@ -244,6 +246,7 @@ class DateRestriction:
     question: str  # without the words of a period
     words: str  # what is searched, as it is said to the person
     is_overview: bool = False  # whether nothing else is asked than what the one item is about
+    rest: str = ""  # of the question, without the words that name the one item
 
 
 def find_restriction(question: str, collection: Collection) -> DateRestriction | None:
@@ -258,7 +261,8 @@ def find_restriction(question: str, collection: Collection) -> DateRestriction |
         wanted = Wanted(found["noun"], found["sender"] or "", order=found["order"])
     if wanted and (items := select_items(wanted, collection)):
         words = f"{wanted.order} {wanted.noun}: {items[0].describe()}"
-        return DateRestriction(items, text, words, is_overview=wanted is whole)
+        rest = _WITHIN.sub("", text)
+        return DateRestriction(items, text, words, wanted is whole, rest)
     return _find_newest_of_name(text, collection) or _find_in_period(text, collection)
 
 
@@ -272,7 +276,8 @@ def _find_newest_of_name(text: str, collection: Collection) -> DateRestriction |
         items = select_items(Wanted(subject=name), collection)
         named = order_by_date(item for item in items if item.written and item.has_words(name))
         if len(named) > 1:
-            return DateRestriction(named[:1], text, f"{found['order']} {name}: {named[0].describe()}")
+            words = f"{found['order']} {name}: {named[0].describe()}"
+            return DateRestriction(named[:1], text, words, rest=text.replace(f"{found['order']} {name}", ""))
     return None
 
 
@@ -299,14 +304,15 @@ def answer_by_date(turn: Turn, history: Sequence[Message], collection: Collectio
     if restriction is None:
         return None
     kept = keep_to_items(restriction.items, collection)
-    if restriction.is_overview:
-        (item,) = restriction.items
-        overview = answer(replace(turn, utterance=f"Summarise {item.path}"), (), kept)
-        return ChatTurn(turn.utterance, _present(replace(overview, query=Query(turn.utterance)), item))
-    found = answer(replace(turn, utterance=restriction.question), history, kept)
-    if says_not_found(found.response) or not found.response.used:
-        return None
-    return ChatTurn(turn.utterance, found, within=restriction.words)
+    if not restriction.is_overview:
+        found = answer(replace(turn, utterance=restriction.question), history, kept)
+        if found.response.used and not says_not_found(found.response):
+            return ChatTurn(turn.utterance, found, within=restriction.words)
+        if not restriction.rest or len(set(stem_words(restriction.rest))) > MAX_WORDS_OF_OVERVIEW:
+            return None
+    (item,) = restriction.items
+    overview = answer(replace(turn, utterance=f"Summarise {item.path}"), (), kept)
+    return ChatTurn(turn.utterance, _present(replace(overview, query=Query(turn.utterance)), item))
 
 
 def _present(overview: TurnResult, item: DatedItem) -> TurnResult:

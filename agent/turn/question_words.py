@@ -51,8 +51,10 @@ _ELLIPSIS = re.compile(
     r"|does|did|will|should|wenn|wann|warum|wie|was|wer|wo|ist|sind|kann)\b)[^?]+)\??\s*",
     re.IGNORECASE,
 )
-_WHICH = re.compile(r"\W*(?:which|welche\w*)\b", re.IGNORECASE)
-MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before
+_WHICH = re.compile(
+    r"\W*(?:which|welche\w*)\b(?! (?!ones)\w+ (?:are|were|have|do|can|sind|waren|haben)\b)", re.IGNORECASE
+)
+MAX_WORDS_OF_WHICH = 2  # of "Which survive frost?": which of those before; not of "Which materials are toxic?"
 
 
 def points_back(utterance: str, language: str = ENGLISH) -> bool:

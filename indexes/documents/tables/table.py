@@ -32,6 +32,7 @@ MAX_NAME_WORDS = 6  # of a column
 MAX_ROW_CHARACTERS = 500  # a longer one may have been cut in two
 _CELL = re.compile(r"(?P<name>[^:;]{1,60}): (?P<value>\S.*)", re.DOTALL)
 _TIME = re.compile(r"(?:(\d+):)?(\d+):(\d\d)(?: ?h)?")
+_PER = re.compile(r"\b(?:per|pro|je)[\s_]\w+", re.IGNORECASE)  # of "price per kg", which is no weight
 _TOTAL = re.compile(rf"(?:{match_any('table_words.totals')})[:.]?(?: \d{{4}})?", re.IGNORECASE)
 _NAMELESS_SHEET = re.compile(rf"(?:{match_any('table_words.sheets')})\s*\d*", re.IGNORECASE)
 
@@ -59,7 +60,8 @@ class Column:
         self.name, self.cells = name, cells
         self.numbers, self.dates = read_numbers(cells), read_dates(cells)
         self.plain_name = re.sub(r"\([^)]*\)", "", name).strip() or name  # without what stands in brackets
-        self.units = [word for word in re.findall(r"[^\s()_]+", name) if word.casefold() in UNIT]  # in its name
+        measured = _PER.sub("", name)
+        self.units = [word for word in re.findall(r"[^\s()_]+", measured) if word.casefold() in UNIT]  # in its name
         self.filled = [row for row, cell in enumerate(cells) if cell]
         said = {cell.casefold().strip(" .") for cell in cells}
         self.tells_yes_from_no = bool(said & (YES | NO)) and said <= YES | NO | {""}
