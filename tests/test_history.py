@@ -17,8 +17,8 @@ BREAD = Passage(
 OF_ANOTHER = """
 And the timing belt? | What about Switzerland? | Und der Keller? | And in 2023?"""
 LEANING = """
-How long does it keep? | And if it happens again? | And why? | Since when? | At what time? | Why? | Which survive frost? |
-Which ones are cheaper? | Which dog is an exception? | Which of the two is cheaper? | Is it allowed
+How long does it keep? | And if it happens again? | And why? | Since when? | At what time? | Why? | Which survive
+frost? | Which ones are cheaper? | Which dog is an exception? | Which of the two is cheaper? | Is it allowed
 there? | Et à quelle température ? | Y cuánto cuesta eso? | E quanto dura la visita? | En hoe lang duurt het?"""
 ALONE = """
 Who is the class teacher? | When does the car need new oil? | Why did the synchronisation break down in March? |
