@@ -191,7 +191,8 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _BY_NAME = r"(?: (?:from|by|of|von) (?P<sender>(?-i:[A-ZÄÖÜ])\w+(?: (?-i:[A-ZÄÖÜ])\w+)*))?"
-_WITHIN = re.compile(rf"\b{_THE} {_ORDER} {_NOUN}{_BY_NAME}", re.IGNORECASE)
+_OWNER = r"(?P<owner>(?-i:[A-ZÄÖÜ])\w+(?: (?-i:[A-ZÄÖÜ])\w+)*)['’]s?"
+_WITHIN = re.compile(rf"\b(?:{_OWNER}|{_THE}) {_ORDER} {_NOUN}{_BY_NAME}", re.IGNORECASE)
 _NEWEST_OF = re.compile(rf"\b(?:the|my|our) (?P<order>{_NEW}) (?P<words>[\w'-]+(?: [\w'-]+){{0,2}})", re.IGNORECASE)
 _BEFORE = re.compile(rf"\b{_NOUN}{_BY_NAME}\s*$", re.IGNORECASE)
 _AFTER = re.compile(rf"(?:['’]s?)? {_NOUN}\b(?P<sender>)", re.IGNORECASE)
@@ -258,7 +259,7 @@ def find_restriction(question: str, collection: Collection) -> DateRestriction |
     whole = read_wanted(text.rstrip(" ?!."), collection)
     wanted = whole if whole and whole.order else None
     if not wanted and (found := _WITHIN.search(text)):
-        wanted = Wanted(found["noun"], found["sender"] or "", order=found["order"])
+        wanted = Wanted(found["noun"], found["owner"] or found["sender"] or "", order=found["order"])
     if wanted and (items := select_items(wanted, collection)):
         words = f"{wanted.order} {wanted.noun}: {items[0].describe()}"
         rest = _WITHIN.sub("", text)

@@ -8,24 +8,32 @@ Without an embedding model words alone decide.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from agent.turn.answerability import is_answerable, lead_and_utterance, nearest_cosine, score_surety
 from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote, Reading
 from agent.turn.reading import compose_follow_up, find_foreign_language, read_quotes
+from indexes.documents.tables.cells import UNIT
 from indexes.ranking.rankings import score_by_bm25
 from indexes.ranking.vectors import Embedder, combine_vectors
 from indexes.text.compounds import COMPOUNDING, find_compounds
-from indexes.text.dates import MONTH
-from schemas.records import Query, ScoredStatement
+from indexes.text.dates import MONTH, MONTHS
+from schemas.records import Passage, Query, ScoredStatement
 from schemas.tuning import AnswerTuning, Tuning
 
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _TIME = re.compile(rf"\d+|{MONTH}|[\W_]", re.IGNORECASE)  # of a name, what is left is the same for a series
-_NAMES_TIME = re.compile(rf"{YEAR.pattern}|\b{MONTH}\b", re.IGNORECASE)
+_NAMED_TIME = re.compile(rf"({YEAR.pattern})|\b(?:in|im|of|vom) ({MONTH})\b", re.IGNORECASE)
+_MAIL_HEADER = re.compile(r"from: .*; subject: ")
+LEAST_MARGIN_OF_LATER = -3.0  # of the reader, from which a statement may be on the same thing
+_AMOUNT = re.compile(r"([€£$])? ?\d[\d.,]*(?: ?([^\W\d]+|[€£%]))?")
+_KINDS = {
+    "day": re.compile(rf"\d(?:\.|st|nd|rd|th)?(?: of)? {MONTH}\b|\b{MONTH} \d", re.IGNORECASE),
+    "time": re.compile(r"\d[:.]\d\d(?!\d| ?[€£])|\d ?[ap]\.?m\b", re.IGNORECASE),
+}
+_REPLY = re.compile(r"(?:(?:re|aw|fwd?|wg|sv|tr|rv|r|i): ?)+", re.IGNORECASE)  # before the subject of a mail
 
 
 def rank_quotes(
@@ -56,7 +64,31 @@ def rank_quotes(
         for quote in judged
     ]
     shown = [quote for quote in scored if quote.rank < answer.first_passages or quote.reading.margin > 0] or scored
-    return sorted(shown, key=lambda quote: -quote.score), answerable
+    ranked = sorted(shown, key=lambda quote: -quote.score)
+    return (_put_latest_first(ranked, query.utterance) if answer.successor_weight else ranked), answerable
+
+
+def _put_latest_first(ranked: Sequence[Quote], utterance: str) -> list[Quote]:
+    """The quotes; where the best has a day, time or amount, one of the same kind in a later document takes its place.
+
+    That is of the same series, and may answer by reading. Not where a month or a year is asked for.
+    """
+    best, kinds = ranked[0], find_kinds(ranked[0].reading.text)
+    series, time = _place_in_series(best.passage)
+    placed = ((quote, *_place_in_series(quote.passage)) for quote in ranked if not _MAIL_HEADER.match(quote.lead))
+    later = [quote for quote, name, own in placed if name == series and own > time and kinds & find_kinds(quote.lead)]
+    latest = max(later, key=lambda quote: quote.reading.margin, default=best)
+    if latest is best or latest.reading.margin < LEAST_MARGIN_OF_LATER or _NAMED_TIME.search(utterance):
+        return list(ranked)
+    places = {best: replace(latest, score=best.score), latest: replace(best, score=latest.score)}
+    return [places.get(quote, quote) for quote in ranked]
+
+
+def find_kinds(text: str) -> frozenset[str]:
+    """What kinds of values a text has: a day, a time, amounts by what they measure."""
+    units = (UNIT.get(word.casefold(), "") for amount in _AMOUNT.findall(text) for word in amount)
+    kinds = {unit.rpartition(" ")[0] or unit for unit in units if unit}
+    return frozenset(kinds | {kind for kind, form in _KINDS.items() if form.search(text)})
 
 
 def judge_quotes(
@@ -102,33 +134,49 @@ def _judge_words(quotes: Sequence[Quote], query: Query, tuning: AnswerTuning) ->
     """What the words of each quote add to its cosine; less where its document has a later edition."""
     ages = _judge_age(quotes, query.utterance, tuning)
     return [
-        tuning.overlap_weight * share + tuning.code_weight * code - ages.get(quote.document, 0.0)
+        tuning.overlap_weight * share + tuning.code_weight * code - ages.get(quote.passage, 0.0)
         for quote, share, code in zip(
             quotes, _share_question_words(quotes, query), _share_codes(quotes, query.utterance), strict=True
         )
     ]
 
 
-def _judge_age(quotes: Sequence[Quote], utterance: str, tuning: AnswerTuning) -> dict[str, float]:
-    """What counts against a document that has a later edition, whose name differs in the year alone, or a successor.
+def _judge_age(quotes: Sequence[Quote], utterance: str, tuning: AnswerTuning) -> dict[Passage, float]:
+    """What counts against a passage whose document has a later edition or a successor, unless a time is asked for.
 
-    That is one of a later date whose name differs in that, as minutes do. Nothing where a month or a year is asked for.
+    Then it counts against those of other times, where one of the series is of that time.
     """
-    if _NAMES_TIME.search(utterance):
-        return {}
-    passages = {quote.passage for quote in quotes if quote.passage.date and "T" not in quote.passage.date}  # no mails
-    dates = {passage.document: passage.date for passage in passages}
-    found = dict.fromkeys(_find_older(dates, _TIME, dates.__getitem__), tuning.successor_weight)
-    years = [quote.document for quote in quotes if YEAR.search(quote.document)]
-    return found | dict.fromkeys(_find_older(years, YEAR, YEAR.findall), tuning.newest_weight)
+    named = [months or year for year, months in _NAMED_TIME.findall(utterance)]
+    passages, found = dict.fromkeys(quote.passage for quote in quotes), dict[Passage, float]()
+    for find_place, weight in ((_place_in_series, tuning.successor_weight), (_place_in_editions, tuning.newest_weight)):
+        placed = [(*find_place(passage), passage) for passage in passages if "T" not in passage.date]  # no mails
+        for series in sorted({name for name, time, _ in placed if time}):
+            times = {time for name, time, _ in placed if name == series}
+            kept = {time for time in times if all(_is_of_time(time, one) for one in named)} if named else {max(times)}
+            others = times - kept if kept else set[str]()
+            found |= {passage: weight for name, time, passage in placed if name == series and time in others}
+    return found
 
 
-def _find_older(documents: Iterable[str], time: re.Pattern[str], find_order: Callable[[str], Any]) -> Iterator[str]:
-    """All but the last of those whose names are the same without what tells the time."""
-    groups: dict[str, list[str]] = {}
-    for document in sorted(set(documents), key=lambda document: (find_order(document), document)):
-        groups.setdefault(time.sub("", document.casefold()), []).append(document)
-    return (document for group in groups.values() for document in group[:-1])
+def _place_in_series(passage: Passage) -> tuple[str, str]:
+    """What the documents of a series have in common, of a mail its subject, and when this one was written; or "".
+
+    The names of others, such as minutes, differ in the date alone.
+    """
+    if "T" in passage.date:
+        return _REPLY.sub("", passage.title.rpartition(" (")[0]).casefold(), passage.date
+    return _TIME.sub("", passage.document.casefold()), passage.date
+
+
+def _place_in_editions(passage: Passage) -> tuple[str, str]:
+    """What is left of a document's name without the years in it, and these."""
+    return YEAR.sub("", passage.document.casefold()), " ".join(YEAR.findall(passage.document))
+
+
+def _is_of_time(time: str, named: str) -> bool:
+    """Whether a date, ISO 8601, or some years are of a named month or year."""
+    month = MONTHS.get(named.casefold())
+    return time[4:7] == f"-{month:02}" if month else named in time
 
 
 def _share_codes(quotes: Sequence[Quote], utterance: str) -> list[float]:
