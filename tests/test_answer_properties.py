@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.turn.attribution import why_unsupported
+from agent.turn.attribution import is_supported
 from agent.turn.extractive_answer import LengthLimit, extract_answer
 from agent.turn.interface_sentences import NOT_FOUND
 from indexes.ranking.vectors import Embedder, Readout, Vectors
@@ -94,7 +94,7 @@ def test_what_is_quoted_is_supported_and_within_its_length(
     held = {passage.id: passage.text for passage in passages}
     for sentence in response.sentences:
         assert sentence.passage_ids or sentence.text == NOT_FOUND
-        assert all(not why_unsupported(sentence.text, held[id]) for id in sentence.passage_ids)
+        assert all(is_supported(sentence.text, held[id]) for id in sentence.passage_ids)
     assert response_length(response.text) <= limit.tokens  # the stricter of both counts
     direct = response.direct.rstrip(".").lower()
     assert not direct or response.used
