@@ -173,7 +173,7 @@ class Assistant:
 
             def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
                 retriever = replace(searchable.retriever, rows=kept.rows)
-                searcher, documents = Searcher.over(retriever, PLAN, report_call), kept.open_documents()
+                searcher, documents = Searcher(retriever, PLAN, report_call), kept.open_documents()
                 plan = replace(PLAN, context_passages=depth, today=kept.today().isoformat())
                 tools = Tools(
                     self.llm,
