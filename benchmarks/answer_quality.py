@@ -67,7 +67,7 @@ def _hits(ids: Sequence[str]) -> tuple[Hit, ...]:
 def tools_of(bed: Bed, llm: LanguageModel, embedder: str, plan: Plan) -> Tools:
     opened = open_embedder(embedder)
     retriever = open_retriever(bed.index, opened, plan)
-    searcher = Searcher.over(retriever, plan)
+    searcher = Searcher(retriever, plan)
     return Tools(llm, searcher.search, searcher.read, plan, opened)
 
 

@@ -61,7 +61,7 @@ def answer(
 ) -> list[TurnResult]:
     """All turns of some topics."""
     retriever = open_retriever(index, embedder, plan)
-    searcher = Searcher.over(retriever, plan)
+    searcher = Searcher(retriever, plan)
     tools = Tools(llm, searcher.search, searcher.read, plan, embedder)
     return [answered for topic in topics for answered in answer_topic(topic, tools)]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.turn.writing.paraphrase import why_not_meant
+from agent.turn.writing.paraphrase import is_meant
 from agent.turn.writing.sources import read_written
 
 REPLIES = Path(__file__).parent.parent / "training" / "written_replies.jsonl"
@@ -81,7 +81,7 @@ def count_passed(pairs: Sequence[Pair]) -> dict[str, tuple[int, int]]:
     """Of each kind: how many pass the check, of how many."""
     passed = defaultdict[str, list[bool]](list)
     for pair in pairs:
-        passed[pair.kind].append(not why_not_meant(pair.written, pair.sources, pair.headings, pair.asked))
+        passed[pair.kind].append(is_meant(pair.written, pair.sources, pair.headings, pair.asked))
     return {kind: (sum(each), len(each)) for kind, each in passed.items()}
 
 

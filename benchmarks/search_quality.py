@@ -112,7 +112,7 @@ def search_all(
 ) -> tuple[Scores, float]:
     """The measures of a row, and the seconds that its searches take a turn."""
     retriever = open_retriever(bed.index, bed.embedder if row.meaning else None, row.plan)
-    searcher = Searcher.over(retriever, row.plan)
+    searcher = Searcher(retriever, row.plan)
     started = time.perf_counter()
     found = {id: searcher.search(only(turn.query, row, seed)) for id, turn in asked.items()}
     seconds = (time.perf_counter() - started) / len(asked)

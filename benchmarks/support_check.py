@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent.turn.attribution import why_unsupported
+from agent.turn.attribution import is_supported
 
 PAIRS = Path(__file__).parent.parent / "tests" / "support_pairs.jsonl"
 
@@ -48,7 +48,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 def measure_check(pairs: Sequence[Pair]) -> tuple[float, float]:
     """Precision and recall of taking a sentence for supported."""
-    taken = [pair.supported for pair in pairs if not why_unsupported(pair.sentence, pair.passage)]
+    taken = [pair.supported for pair in pairs if is_supported(pair.sentence, pair.passage)]
     right = sum(taken)
     return right / max(1, len(taken)), right / max(1, sum(pair.supported for pair in pairs))
 
@@ -64,7 +64,7 @@ def main() -> None:
     print("\n| kind | taken for supported |\n|---|---|")
     for kind, truth in sorted({(pair.kind, pair.supported) for pair in pairs}, key=lambda key: (not key[1], key[0])):
         found = [pair for pair in pairs if (pair.kind, pair.supported) == (kind, truth)]
-        taken = sum(not why_unsupported(pair.sentence, pair.passage) for pair in found)
+        taken = sum(is_supported(pair.sentence, pair.passage) for pair in found)
         print(f"| {kind} ({'supported' if truth else 'not'}) | {taken} of {len(found)} |")
 
 

@@ -116,7 +116,7 @@ def ours(topics: Sequence[Topic], index: Path) -> Cost:
     plan, calls, cost = Plan(min_probability=0.0), list[Call](), Cost()
     embedder = open_embedder("minilm")
     retriever = open_retriever(PassageIndex(index), embedder, plan)
-    searcher = Searcher.over(retriever, plan, calls.append)
+    searcher = Searcher(retriever, plan, calls.append)
     tools = Tools(open_model("smollm2", calls.append), searcher.search, searcher.read, plan, embedder)
     for topic in topics:
         started = time.perf_counter()

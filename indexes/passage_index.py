@@ -137,7 +137,7 @@ class Index(ABC):
     def __contains__(self, id: str) -> bool:
         return self.find(id) is not None
 
-    def read_texts(self, numbers: range) -> list[str]:
+    def read_texts(self, numbers: Sequence[int]) -> list[str]:
         """The searchable texts of passages by their numbers."""
         return [build_searchable_text(passage) for passage in self.read(self.get_ids(numbers))]
 

@@ -8,13 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.turn.attribution import why_unsupported
-from agent.turn.extractive_answer import LengthLimit, extract_answer
+from agent.turn.attribution import is_supported
+from agent.turn.extractive_answer import extract_answer
 from agent.turn.interface_sentences import NOT_FOUND
 from indexes.ranking.vectors import Embedder, Readout, Vectors
 from indexes.text.response_length import response_length
-from schemas.records import Passage, Query
-from schemas.tuning import Tuning
+from schemas.records import Passage, Plan, Query
 from tests.conftest import examples
 
 FRAGMENTS = (
@@ -83,20 +82,20 @@ WORDS = Embedder("words", "words", SIZE, 99, embed_words, lambda text: len(text.
     drawn=PASSAGES,
     asked=st.sampled_from(QUESTIONS),
     embedder=st.sampled_from([None, WORDS]),
-    limit=st.sampled_from([LengthLimit(), LengthLimit(60), LengthLimit(12, 40)]),
+    plan=st.sampled_from([Plan(), Plan(words=60), Plan(words=12, response_tokens=40)]),
 )
 def test_what_is_quoted_is_supported_and_within_its_length(
-    drawn: list[tuple[str, str, str]], asked: str, embedder: Embedder | None, limit: LengthLimit
+    drawn: list[tuple[str, str, str]], asked: str, embedder: Embedder | None, plan: Plan
 ) -> None:
     passages = [Passage(f"{name}:{n}", text, title) for n, (name, title, text) in enumerate(drawn)]
     query = Query(asked, previous_reply="The ferry costs 61 EUR.", earlier_utterances=(QUESTIONS[0],))
-    response = extract_answer(query, (), passages, embedder, limit, Tuning())
+    response = extract_answer(query, (), passages, embedder, plan)
     held = {passage.id: passage.text for passage in passages}
     for sentence in response.sentences:
         assert sentence.passage_ids or sentence.text == NOT_FOUND
-        assert all(not why_unsupported(sentence.text, held[id]) for id in sentence.passage_ids)
-    assert response_length(response.text) <= limit.tokens  # the stricter of both counts
+        assert all(is_supported(sentence.text, held[id]) for id in sentence.passage_ids)
+    assert response_length(response.text) <= plan.response_tokens  # the stricter of both counts
     direct = response.direct.rstrip(".").lower()
     assert not direct or response.used
-    if limit == LengthLimit():
+    if plan == Plan():
         assert direct in response.text.lower()  # a direct answer stands in what is quoted

@@ -9,7 +9,7 @@ from agent.evaluation.answers import evaluate_answers, measure_turn, rouge_f1, s
 from agent.models.registry import open_model
 from agent.runs.evidence import PassageTexts
 from agent.tracks.run_records import RunPassage, RunResponse, RunTurn
-from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
+from agent.turn.extractive_answer import extract_answer, says_not_found
 from agent.turn.interface_sentences import NOT_FOUND
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.responses import generate_responses
@@ -18,7 +18,6 @@ from indexes.ranking.vectors import Embedder
 from indexes.text.sentences import split_sentences
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Hit, Passage, Plan, Query
-from schemas.tuning import Tuning
 from tests.conftest import EXAMPLES, needs_embedder
 
 BREAD = Passage(
@@ -32,7 +31,7 @@ MUSIC = Passage("music:1", "The trumpet is made of brass and has three valves. A
 @pytest.mark.parametrize("text", ["Home | Recipes | Bread | " * 40, "RYE BREAD", "Which bread? Which flour? "])
 def test_a_passage_without_a_statement_is_quoted_by_its_beginning(text: str) -> None:
     """A run needs a text and a passage that it is from, whatever was found."""
-    response = extract_answer(Query("Which bread keeps?"), (), [Passage("menu:1", text)], None, LengthLimit(), Tuning())
+    response = extract_answer(Query("Which bread keeps?"), (), [Passage("menu:1", text)], None, Plan())
     assert response.used == ("menu:1",)
     assert response.sentences[-1].text in " ".join(text.split())
 
@@ -41,22 +40,20 @@ def test_a_passage_without_a_statement_is_quoted_by_its_beginning(text: str) -> 
 @needs_embedder
 def test_the_nearest_sentence_needs_no_word_of_the_question(minilm: Embedder) -> None:
     asked = Query("How long does gluten-free bread stay fresh?")
-    text = extract_answer(asked, (), [BREAD], minilm, LengthLimit(tokens=24), Tuning()).text
+    text = extract_answer(asked, (), [BREAD], minilm, Plan(response_tokens=24)).text
     assert "two days" in text
-    assert (
-        extract_answer(asked, (), [BREAD], None, LengthLimit(tokens=24), Tuning()).text != text
-    )  # words alone do not find it
+    assert extract_answer(asked, (), [BREAD], None, Plan(response_tokens=24)).text != text  # words alone do not find it
 
 
 @pytest.mark.story
 @needs_embedder
 def test_it_is_said_where_the_passages_are_about_something_else(minilm: Embedder) -> None:
-    response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], minilm, LengthLimit(), Tuning())
+    response = extract_answer(Query("How deep is the North Sea?"), (), [BREAD, MUSIC], minilm, Plan())
     assert response.sentences[0].text == NOT_FOUND
     assert response.sentences[0].passage_ids == ()
     assert response.used  # what comes nearest is quoted, and cited
     assert not extract_answer(
-        Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], minilm, LengthLimit(), Tuning()
+        Query("How many valves has a trumpet?"), (), [BREAD, MUSIC], minilm, Plan()
     ).text.startswith(NOT_FOUND)
 
 

@@ -57,7 +57,7 @@ def turns(tmp_path: Path, calls: list[Call]) -> list[TurnResult]:
     (tmp_path / "passages.jsonl").write_text(PASSAGES)
     corpus = find_corpus([tmp_path / "passages.jsonl"])
     build_index(corpus, tmp_path / "index", skip_problems=False, progress=lambda: None)
-    searcher = Searcher.over(open_retriever(PassageIndex(tmp_path / "index"), None), PLAN)
+    searcher = Searcher(open_retriever(PassageIndex(tmp_path / "index"), None), PLAN)
     tools = Tools(ScriptedModel(SCRIPT, calls.append), searcher.search, searcher.read, PLAN)
     return list(answer_topic(CONVERSATION, tools))
 

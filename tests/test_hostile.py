@@ -14,7 +14,7 @@ from agent.runs.evidence import EvidenceFiles
 from agent.terminal.progress import turn_progress
 from agent.tracks.files import read_run
 from agent.tracks.lenient_reading import Oddities
-from agent.turn.attribution import why_unsupported
+from agent.turn.attribution import is_supported
 from agent.turn.interface_sentences import NOT_FOUND
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.responses import generate_responses
@@ -46,7 +46,7 @@ def test_an_answer_cites_what_it_was_given_and_quotes_it(text: str) -> None:
     assert set(response.used) <= {"hostile:1", "plain:1"}
     assert "plain:1" in response.used  # the honest passage is not pushed out
     texts = {passage.id: passage.text for passage in (hostile, PLAIN)}
-    assert not any(why_unsupported(s.text, texts[id]) for s in response.sentences for id in s.passage_ids)
+    assert all(is_supported(s.text, texts[id]) for s in response.sentences for id in s.passage_ids)
 
 
 @needs_model

@@ -59,7 +59,7 @@ def tampered(draw: st.DrawFn) -> tuple[int, Json]:
 def run_until(now: int, topic: Json, index: PassageIndex, path: Path) -> bytes:
     """The run file of the turns up to number `now`."""
     topics = read_topics(write(path, [topic]))
-    searcher = Searcher.over(open_retriever(index, None), Plan(k=50))
+    searcher = Searcher(open_retriever(index, None), Plan(k=50))
     tools = Tools(open_model("none"), searcher.search, searcher.read, Plan(k=50))
     turns = zip(range(now + 1), answer_topic(topics.topics[0], tools), strict=False)
     return b"".join(encode_run(topics.edition, (answered for _, answered in turns), RunInfo("run")))

@@ -13,7 +13,7 @@ from agent.models.embedding.minilm import WEIGHTS, find_weights
 from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.protocol import Conversation, LanguageModel, Task
 from agent.models.registry import open_embedder, open_model
-from agent.turn.extractive_answer import LengthLimit, extract_answer
+from agent.turn.extractive_answer import extract_answer
 from agent.turn.query_rewriting import (
     NoCall,
     SearchCall,
@@ -27,7 +27,6 @@ from agent.turn.query_rewriting import (
 from indexes.ranking.vectors import Embedder
 from schemas.errors import InvalidInputError, MissingError
 from schemas.records import Message, Passage, Plan, Query
-from schemas.tuning import Tuning
 from tests.conftest import needs_embedder, needs_model
 
 BREAD = (
@@ -147,7 +146,7 @@ def test_a_reader_that_cannot_be_opened_is_said_once_and_the_rest_answers(
         assert [tuple(embedder.read(asked, PASSAGE, True)) for asked in ("What?", "Who?")] == [(), ()]
         asked = Query("How long does rye bread keep?"), (), [Passage("bread:1", PASSAGE)]
         damaged_reader, none = (
-            extract_answer(*asked, each, LengthLimit(), Tuning()) for each in (embedder, replace(embedder, read=None))
+            extract_answer(*asked, each, Plan()) for each in (embedder, replace(embedder, read=None))
         )
         assert damaged_reader == none
         assert "nine days" in none.text

@@ -112,7 +112,7 @@ def test_a_turn_reads_what_is_new_and_its_tasks(calls: list[Call], example_index
     """Every prompt of a topic begins with the conversation, which is read once; what is known is not asked again."""
     model = open_model("smollm2", calls.append)
     topic = read_topics(EXAMPLES / "topics.json").topics[0]
-    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=10))
+    searcher = Searcher(open_retriever(example_index, None), Plan(k=10))
     list(answer_topic(topic, Tools(model, searcher.search, searcher.read, Plan(k=10))))
     model.close()
     read = {step: sum(call.tokens_read for call in calls if call.step == step) for step in ("statements", "call")}

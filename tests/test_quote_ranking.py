@@ -7,19 +7,19 @@ import pytest
 
 from agent.chat.session import BRIEF
 from agent.turn.answerability import score_surety
-from agent.turn.extractive_answer import LengthLimit, extract_answer, keep_likely, weigh_chances
+from agent.turn.extractive_answer import extract_answer, keep_likely, weigh_chances
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Reading, find_quotes
 from agent.turn.reading import UNREAD
 from indexes.ranking.vectors import Embedder
 from indexes.text.units import points_back
-from schemas.records import Passage, Query
+from schemas.records import Passage, Plan, Query
 from schemas.tuning import AnswerTuning, Tuning
 from tests.conftest import needs_embedder, read_cases
 
 
 def first(embedder: Embedder, query: Query, *passages: Passage) -> str:
-    return extract_answer(query, (), passages, embedder, LengthLimit(), BRIEF).sentences[0].text
+    return extract_answer(query, (), passages, embedder, Plan(tuning=BRIEF)).sentences[0].text
 
 
 @pytest.mark.parametrize("text", ["It opens from 9 a.m. to 8 p.m.", "Slowed down to 64 kbit/s.", "Sold by Meyer & Co."])
@@ -68,12 +68,12 @@ def test_what_merely_comes_near_is_no_part_of_the_answer(minilm: Embedder) -> No
     skiff = "A skiff is what we call a small customer project. Summary. A barge is a large project."
     passages = [Passage("onboarding.md:1", skiff, "Welcome")]
     kept = Tuning(answer=AnswerTuning(least_chance=0.4, nearby_sentences=3))
-    answer = extract_answer(Query("What is a skiff in our projects?"), (), passages, minilm, LengthLimit(), kept)
+    answer = extract_answer(Query("What is a skiff in our projects?"), (), passages, minilm, Plan(tuning=kept))
     assert [sentence.text for sentence in answer.sentences] == ["A skiff is what we call a small customer project."]
     assert "Summary." not in (nearby := [sentence.text for sentence in answer.nearby])
     assert nearby, "what comes near is kept"
     assert answer.used == ("onboarding.md:1",)
-    assert not extract_answer(Query("What is a skiff?"), (), passages, minilm, LengthLimit(), Tuning()).nearby
+    assert not extract_answer(Query("What is a skiff?"), (), passages, minilm, Plan()).nearby
 
 
 @pytest.mark.parametrize(("scores", "kept"), [((1.0, 0.3, 0.2), 0), ((1.0, 0.6, 0.2), 1), ((0.2, 0.1, 0.0), 2)])
@@ -83,7 +83,7 @@ def test_a_sentence_joins_that_may_well_answer_in_the_place_of_the_best(scores: 
     ranked = [replace(quote, score=score) for quote, score in zip(quotes, scores, strict=True)]
     assert len(keep_likely(ranked, weigh_chances(ranked, AnswerTuning()), AnswerTuning())) == kept
     assert not keep_likely(ranked, [0.9, 0.05, 0.05], AnswerTuning(least_chance=0.01, sure_chance=0.85))
-    by_words = extract_answer(Query("How tall is the barn?"), (), [passage], None, LengthLimit(), BRIEF)
+    by_words = extract_answer(Query("How tall is the barn?"), (), [passage], None, Plan(tuning=BRIEF))
     assert (by_words.text, by_words.chance) == ("The barn is tall.", None)
 
 
@@ -118,7 +118,7 @@ CASES = read_cases("two_values")
 @pytest.mark.parametrize(("asked", "said"), [*CASES["computed"].items(), *((one, "") for one in CASES["not_computed"])])
 def test_two_values_are_read_computed_and_cited(minilm: Embedder, asked: str, said: str) -> None:
     passages = [Passage(id, text) for id, text in CASES["passages"].items()]
-    answer = extract_answer(Query(asked, today=CASES["today"]), (), passages, minilm, LengthLimit(), BRIEF)
+    answer = extract_answer(Query(asked, today=CASES["today"]), (), passages, minilm, Plan(tuning=BRIEF))
     assert answer.used
     assert (answer.direct == said) if said else not any(sign in answer.direct for sign in ("−", " ago", "In "))
-    assert "−" not in extract_answer(Query(asked), (), passages, minilm, LengthLimit(), BRIEF).direct, "not in a run"
+    assert "−" not in extract_answer(Query(asked), (), passages, minilm, Plan(tuning=BRIEF)).direct, "not in a run"

@@ -14,7 +14,7 @@ from agent.chat.session import PLAN, Assistant, Session, open_assistant, open_co
 from agent.chat.store import Store
 from agent.models.registry import open_model
 from agent.models.scripted import Script, ScriptedModel
-from agent.turn.attribution import why_unsupported
+from agent.turn.attribution import is_supported
 from agent.turn.safety.needs import classify_request, content_stems, find_needs, find_stems, split_told
 from agent.turn.safety.personal_answer import answer_for_person
 from agent.turn.safety.review import Review, find_warned, is_of, mentions_any, review_passages
@@ -318,7 +318,7 @@ def test_a_warning_is_never_dropped_and_nothing_left_out_is_recommended(
         if not sentence.passage_ids:
             assert sentence.text.startswith(PHRASES)
             continue
-        assert all(not why_unsupported(sentence.text, held[id]) for id in sentence.passage_ids)
+        assert all(is_supported(sentence.text, held[id]) for id in sentence.passage_ids)
         reasons = {dish.reason.text for dish in review.left_out}
         assert sentence.text in warnings or set(sentence.passage_ids) <= kept or (sentence.text in reasons and not kept)
     assert response_length(response.text) <= MAX_TOKENS

@@ -22,7 +22,7 @@ def test_an_agent_calls_it_like_any_tool(example_index: PassageIndex) -> None:
 
 
 def test_every_part_of_a_query_counts(example_index: PassageIndex) -> None:
-    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=5))
+    searcher = Searcher(open_retriever(example_index, None), Plan(k=5))
     bare = searcher.search(Query("How often do they need water?"))
     full = searcher.search(Query("How often do they need water?", "-", ("Boston ferns", "fuchsias")))
     assert bare != full
@@ -32,7 +32,7 @@ def test_every_part_of_a_query_counts(example_index: PassageIndex) -> None:
 
 
 def test_a_turn_that_says_nothing_is_about_what_was_said_before(example_index: PassageIndex) -> None:
-    searcher = Searcher.over(open_retriever(example_index, None), Plan(k=5))
+    searcher = Searcher(open_retriever(example_index, None), Plan(k=5))
     assert searcher.search(Query("xyzzy", earlier_utterances=("Which ferns live indoors?",)))
 
 
@@ -48,6 +48,6 @@ def test_nothing_is_traced_to_anywhere(example_index: PassageIndex, monkeypatch:
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     forget()
     assert tracing_is_enabled()
-    assert Searcher.over(open_retriever(example_index, None), Plan(k=5)).search(Query("rye bread"))
+    assert Searcher(open_retriever(example_index, None), Plan(k=5)).search(Query("rye bread"))
     assert traced == [False]
     forget()

@@ -173,16 +173,10 @@ class Assistant:
 
             def answer(asked: Turn, history: Sequence[Message], kept: Collection) -> TurnResult:
                 retriever = replace(searchable.retriever, rows=kept.rows)
-                searcher, documents = Searcher.over(retriever, PLAN, report_call), kept.open_documents()
+                searcher, documents = Searcher(retriever, PLAN, report_call), kept.open_documents()
                 plan = replace(PLAN, context_passages=depth, today=kept.today().isoformat())
                 tools = Tools(
-                    self.llm,
-                    searcher.search,
-                    searcher.read,
-                    plan,
-                    embedder,
-                    show=observer.show,
-                    documents=documents,
+                    self.llm, searcher.search, searcher.read, plan, embedder, show=observer.show, documents=documents
                 )
                 return answer_turn_or_fall_back(asked, history, ptkb, tools)
 

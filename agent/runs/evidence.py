@@ -51,7 +51,7 @@ class Evidence:
         """What searches for one worker, with an embedding model of its own."""
         if self.index is None:
             return lambda _query: ()
-        return Searcher.over(open_retriever(self.index, embedder, plan), plan, listen).search
+        return Searcher(open_retriever(self.index, embedder, plan), plan, listen).search
 
 
 def open_evidence(origin: EvidenceFiles, topics: Topics, plan: Plan) -> Evidence:

@@ -1,10 +1,10 @@
 """Whether a passage supports a sentence, whoever wrote it: every word, number, name and negation counts.
 
-By rules, without a model, so that what is wrong can be said. A sentence is supported where each of its parts (between
-commas and the like) is an excerpt of one sentence of the passage: its words in the same order, some perhaps left out,
-negated where the passage negates them. That is strict: the same thing said in other words is not supported. Neither the
-likelihood of a 135M model nor the cosine of MiniLM tells a paraphrase from a sentence in which one word was changed
-(docs/log.md), and one that is wrongly taken for supported misleads. What a model writes may say the question again
+By rules, without a model. A sentence is supported where each of its parts (between commas and the like) is an excerpt
+of one sentence of the passage: its words in the same order, some perhaps left out, negated where the passage negates
+them. That is strict: the same thing said in other words is not supported. Neither the likelihood of a 135M model nor
+the cosine of MiniLM tells a paraphrase from a sentence in which one word was changed (docs/log.md), and one that is
+wrongly taken for supported misleads. What a model writes may say the question again
 (`agent/turn/writing/paraphrase.py`). `tests/support_pairs.jsonl` has cases of every kind.
 """
 
@@ -35,38 +35,18 @@ class ContentWord:
     negated: bool
 
 
-def why_unsupported(sentence: str, passage: str) -> str:
-    """Why the passage does not support the sentence, in words for a person; empty where it does."""
+def is_supported(sentence: str, passage: str) -> bool:
+    """Whether the passage supports the sentence."""
     if is_excerpt(sentence, passage):
-        return ""
+        return True
+    parts = [words for part in PARTS.split(sentence) if (words := content_words(part))]
     said = _content_sentences(passage)
-    held = {word.stem for words in said for word in words}
-    claimed = content_words(sentence)
-    if missing := [word.stem for word in claimed if word.stem not in held]:
-        return f"the passage does not say {', '.join(dict.fromkeys(missing))}"
-    if not claimed:
-        return "it says nothing"
-    for part in filter(None, map(content_words, PARTS.split(sentence))):
-        if reason := _why_in_no_sentence(part, said):
-            return reason
-    return ""
+    return bool(parts) and all(any(is_subsequence(part, words) for words in said) for part in parts)
 
 
 def supporting_ids(sentence: str, passages: Iterable[Passage]) -> tuple[str, ...]:
     """The ids of the passages that support a sentence."""
-    return tuple(passage.id for passage in passages if not why_unsupported(sentence, passage.text))
-
-
-def _why_in_no_sentence(part: Sequence[ContentWord], said: Iterable[Sequence[ContentWord]]) -> str:
-    """Why no sentence of the passage says this part of the claim; empty where one does."""
-    reason = f"no sentence of the passage says {' '.join(word.stem for word in part)} in this order"
-    for words in said:
-        if is_subsequence([word.stem for word in part], [word.stem for word in words]):
-            if is_subsequence(part, words):
-                return ""
-            turned = [word.stem for word in part if word not in words]
-            reason = f"only one of them negates {', '.join(turned) or 'this'}"
-    return reason
+    return tuple(passage.id for passage in passages if is_supported(sentence, passage.text))
 
 
 def is_subsequence(part: Sequence[object], whole: Iterable[object]) -> bool:

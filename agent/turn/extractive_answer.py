@@ -8,7 +8,7 @@ first. What a model sampled has no say here: the same question has the same answ
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from agent.turn.attribution import supporting_ids
@@ -19,19 +19,11 @@ from agent.turn.quotes import Quote, find_quotes, to_sentence, truncate_words
 from agent.turn.tables.two_values import compute_of_two
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import ENGLISH
-from indexes.text.response_length import MAX_TOKENS, leading_within_limit, response_length
+from indexes.text.response_length import leading_within_limit, response_length
 from schemas.records import Passage, Plan, Query, Response, ScoredStatement, Sentence
 from schemas.tuning import AnswerTuning, Tuning
 
 MAX_DIRECT = 10  # words of what stands first
-
-
-@dataclass(frozen=True, slots=True)
-class LengthLimit:
-    """How long an answer may be."""
-
-    words: int = Plan().words  # by white space
-    tokens: int = MAX_TOKENS  # by both official counts
 
 
 def extract_answer(
@@ -39,10 +31,10 @@ def extract_answer(
     selected_statements: Sequence[ScoredStatement],
     passages: Sequence[Passage],
     embedder: Embedder | None,
-    limit: LengthLimit,
-    tuning: Tuning,
+    plan: Plan,
 ) -> Response:
     """The sentences that answer, the best first; empty only where there is none."""
+    tuning = plan.tuning
     quotes = find_quotes(passages, tuning.answer)
     if not quotes:
         return Response(())
@@ -50,7 +42,7 @@ def extract_answer(
     if not answerable:
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
-        return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], limit, tuning.answer)))
+        return Response((Sentence(opening, ()), *_cite(nearest, passages, [opening], plan)))
     chances = weigh_chances(ranked, tuning.answer)
     gap = tuning.answer.all_within if embedder else tuning.answer.words_within
     near = [quote for quote in ranked[1:] if quote.score >= ranked[0].score - gap]
@@ -59,14 +51,14 @@ def extract_answer(
     ask = partial(_ask, quotes, embedder, tuning)
     if query.today and embedder and (computed := compute_of_two(query.utterance, query.today, ask)):
         said, rests_on = computed
-        return Response(_cite(rests_on, passages, [], limit, tuning.answer), to_sentence(said))
+        return Response(_cite(rests_on, passages, [], plan), to_sentence(said))
     if parts := split_parts(query.utterance):
         asked = replace(query, utterance=parts[1], rewrite=f"{parts[1]} ({parts[0]})")
         led = [ask(parts[0], "")] if query.standalone == query.utterance else ranked[:1]
         second = rank_quotes(quotes, asked, (), embedder, tuning)[0]
         others = [quote for quote in second if quote.texts != led[0].texts and quote.reading.margin >= 0]
         wanted = [*led, *(others or second)[:1], *wanted]
-    sentences = _cite(list(dict.fromkeys(wanted)), passages, [], limit, tuning.answer)
+    sentences = _cite(list(dict.fromkeys(wanted)), passages, [], plan)
     nearby = _cite_nearby(ranked, sentences, passages, tuning.answer)
     is_measured = not parts and choose_own_sentences(query, tuning.answer) == SENTENCES[ENGLISH]
     chance = _find_chance(ranked, chances, tuning.answer) if is_measured else None
@@ -99,15 +91,12 @@ def _support(texts: Iterable[str], passages: Sequence[Passage]) -> tuple[Sentenc
 
 
 def _cite(
-    quotes: Sequence[Quote],
-    passages: Sequence[Passage],
-    opening: Sequence[str],
-    limit: LengthLimit,
-    tuning: AnswerTuning,
+    quotes: Sequence[Quote], passages: Sequence[Passage], opening: Sequence[str], plan: Plan
 ) -> tuple[Sentence, ...]:
     """The sentences of quotes, best first, that have room after an opening, with the passages that support them."""
-    chosen = _drop_redundant(quotes, min(limit.words, limit.tokens), tuning.max_redundancy)
-    return _support(_fit(_lead_with_best(chosen), opening, limit.tokens, tuning), passages)
+    tokens, tuning = plan.response_tokens, plan.tuning.answer
+    chosen = _drop_redundant(quotes, min(plan.words, tokens), tuning.max_redundancy)
+    return _support(_fit(_lead_with_best(chosen), opening, tokens, tuning), passages)
 
 
 def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning) -> list[float]:

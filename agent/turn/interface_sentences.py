@@ -12,6 +12,7 @@ import msgspec
 from indexes.text.analysis import ENGLISH
 from indexes.text.languages import find_question_language
 from indexes.words import LANGUAGES, read_file
+from schemas.errors import list_with_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,5 @@ def say_why(sentence: str, statements: Sequence[str], names: Sequence[str], said
 
 def list_names(names: Sequence[str], said_in: InterfaceSentences = SENTENCES[ENGLISH]) -> str:
     """As one says them: "A", "A and B", "A, B and C", "A, B, C and 2 more"."""
-    names = list(dict.fromkeys(names))
-    left = len(names) - MAX_NAMES
-    shown = names[:MAX_NAMES] + ([said_in.more.format(left)] if left > 0 else [])
+    shown = list_with_limit(list(dict.fromkeys(names)), MAX_NAMES, said_in.more)
     return said_in.last.join(filter(None, (", ".join(shown[:-1]), shown[-1])))

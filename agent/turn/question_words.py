@@ -74,10 +74,5 @@ def leans_on_conversation(utterance: str) -> bool:
 
 def asks_of_another(utterance: str) -> bool:
     """Whether an utterance asks what the one before did, of something else: "And the timing belt?"."""
-    return 0 < len(set(stem_words(find_other(utterance)))) <= MAX_WORDS_GOING_ON
-
-
-def find_other(utterance: str) -> str:
-    """Of what else an utterance asks what the one before did: "in May" of "And in May?"; empty of any other."""
     found = _ELLIPSIS.fullmatch(utterance)
-    return found["what"].strip() if found else ""
+    return found is not None and 0 < len(set(stem_words(found["what"]))) <= MAX_WORDS_GOING_ON

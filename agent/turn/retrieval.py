@@ -91,15 +91,11 @@ class PassageSearch(BaseTool):
 
 @dataclass(frozen=True, slots=True)
 class Searcher:
-    """The tool as the flow holds it: a query in, ranked hits out; and the texts of hits."""
+    """The search of the flow, by the tool: a query in, ranked hits out; and the texts of hits."""
 
-    tool: PassageSearch
+    retriever: HybridRetriever
     plan: Plan = Plan()
     listen: Listener = ignore_call
-
-    @classmethod
-    def over(cls, retriever: HybridRetriever, plan: Plan, listen: Listener = ignore_call) -> "Searcher":
-        return cls(PassageSearch(retriever=retriever), plan, listen)
 
     def search(self, query: Query) -> tuple[Hit, ...]:
         """As many hits as are planned, scores strictly decreasing; none where nothing is found."""
@@ -114,15 +110,14 @@ class Searcher:
 
     def read(self, hits: Sequence[Hit]) -> tuple[Passage, ...]:
         """The passages of hits, in their order."""
-        passages: tuple[Passage, ...] = self.tool.retriever.read([hit.id for hit in hits])
-        return passages
+        return self.retriever.read([hit.id for hit in hits])
 
     def _call_tool(self, query: Query) -> tuple[Hit, ...]:
         started = time.perf_counter()
         arguments = {"query": query.utterance, "turn": query.encoded_text, "k": self.plan.retrieval_depth}
         arguments |= {"more": weigh_words(query, self.plan.tuning), "meaning": weigh_meaning(query, self.plan.tuning)}
-        call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
-        hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
+        call = {"name": PASSAGE_SEARCH, "type": "tool_call", "id": "search", "args": arguments}
+        hits: tuple[Hit, ...] = PassageSearch(retriever=self.retriever).invoke(call).artifact
         seconds = round(time.perf_counter() - started, 4)
         self.listen(Call("search", "search", query.standalone, f"{len(hits)} passages", seconds=seconds))
         return hits

@@ -197,8 +197,9 @@ def _quote_central(
     heading: str = "",
 ) -> WholeAnswer | None:
     """The most telling sentences of a document, or below a heading, at most so many, in their order."""
-    found = [quote for quote in find_quotes(passages, tuning) if not heading or _ends_in(quote.heading, heading)]
-    quotes = [one for one in found if len(one.lead.split()) >= MIN_WORDS and not _is_header(one)]
+    found = [quote for quote in find_quotes(passages, tuning) if not _is_header(quote)]
+    below = [quote for quote in found if not heading or f": {quote.heading.rstrip(':')}".endswith(f": {heading}")]
+    quotes = [quote for quote in below if len(quote.lead.split()) >= MIN_WORDS]
     if not quotes:
         return None
     chosen = _choose(quotes, _score(quotes, embedder), tuning.max_redundancy, most)
@@ -213,10 +214,6 @@ def _quote_central(
 def _is_header(quote: Quote) -> bool:
     """Whether it is the row of a message that its title says, too."""
     return "T" in quote.passage.date and quote.lead.startswith(HEADERS)
-
-
-def _ends_in(headings: str, heading: str) -> bool:
-    return f": {headings.rstrip(':')}".endswith(f": {heading}")
 
 
 def _score(quotes: Sequence[Quote], embedder: Embedder | None) -> list[float]:

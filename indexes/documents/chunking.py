@@ -159,20 +159,20 @@ class _Piece:
         return _count_words(self.text)
 
 
-def chunk_blocks(blocks: Iterable[Block]) -> Iterator[Chunk]:
-    """The chunks of a document in order. Their places are lines."""
+def chunk_blocks(blocks: Iterable[Block], place: str = "") -> Iterator[Chunk]:
+    """The chunks of a document, or of a part of it that is one place, in order. Else their places are lines."""
     pending: list[_Piece] = []
     words = 0
     for piece in (piece for block in blocks for piece in _split_block(block)):
         ends = piece.glue == "\n" and words >= MIN_WORDS and piece.words >= SHORT_WORDS
         ends = ends or (bool(pending) and piece.headings != pending[-1].headings and words >= SHORT_WORDS)
         if pending and (ends or words + piece.words > MAX_WORDS):
-            yield _join_pieces(pending)
+            yield _join_pieces(pending, place)
             pending, words = [], 0
         pending.append(piece)
         words += piece.words
     if pending:
-        yield _join_pieces(pending)
+        yield _join_pieces(pending, place)
 
 
 def _count_words(text: str) -> int:
@@ -220,7 +220,7 @@ def _count_visible(text: str) -> int:
     return len("".join(text.split()))
 
 
-def _join_pieces(pieces: Sequence[_Piece]) -> Chunk:
+def _join_pieces(pieces: Sequence[_Piece], place: str) -> Chunk:
     """One chunk: headings that all pieces share become its own, the others go before the text below them."""
     current = shared = reduce(_find_common_prefix, (piece.headings for piece in pieces))
     text = ""
@@ -233,6 +233,8 @@ def _join_pieces(pieces: Sequence[_Piece]) -> Chunk:
         before, text = text, text + "".join(re.sub(r"(?<=\w)$", ":", heading) + " " for heading in new)
         marks += _mark_lines(piece, _count_visible(before), _count_visible(text), len(shared))
         text += piece.text
+    if place:
+        return Chunk(place, text, shared)
     first, last = pieces[0].first, pieces[-1].last
     return Chunk(f"{first}-{last}" if last > first else f"{first}", text, shared, marks=tuple(marks))
 

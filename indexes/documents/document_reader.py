@@ -107,9 +107,9 @@ def load_library(name: str) -> Any:
 
 @contextmanager
 def explain_faults(kind: str) -> Iterator[None]:
-    """Within the block, what a library raises for broken bytes becomes an `InvalidInputError`: "is a broken `kind`".
+    """Around a block or a function, what a library raises for broken bytes becomes "is a broken `kind`".
 
-    What libraries raise for broken files has no common base. Their warnings are not shown.
+    It becomes an `InvalidInputError`: what libraries raise has no common base. Their warnings are not shown.
     """
     from defusedxml import DefusedXmlException
 

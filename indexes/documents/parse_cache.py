@@ -136,19 +136,15 @@ def _unusable_error(path: Path, error: Exception) -> RunError:
 def _open_or_recreate(path: Path) -> sqlite3.Connection:
     """The database; one that is damaged is replaced by an empty one."""
     try:
-        return _open_checked(path)
+        database = open_database(path, WAIT_SECONDS, None, _TABLE)
+        if database.execute("PRAGMA quick_check").fetchone() == ("ok",):
+            return database
+        database.close()
     except sqlite3.OperationalError:  # locked for too long, or not writable: it is not damaged
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        make_private_file(path)
-        return _open_checked(path)
-
-
-def _open_checked(path: Path) -> sqlite3.Connection:
-    database = open_database(path, WAIT_SECONDS, None, _TABLE)
-    if database.execute("PRAGMA quick_check").fetchone() == ("ok",):
-        return database
-    database.close()
-    raise sqlite3.DatabaseError("is damaged")
+        pass
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    make_private_file(path)
+    return open_database(path, WAIT_SECONDS, None, _TABLE)

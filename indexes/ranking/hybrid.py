@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.passage_index import Index, build_searchable_text
+from indexes.passage_index import Index
 from indexes.ranking.compressed_vectors import CompressedVectors
 from indexes.ranking.rankings import Rows, sort_best_first
 from indexes.ranking.vectors import Embedder, Vectors, combine_vectors
@@ -69,8 +69,7 @@ class HybridRetriever:
         """Passages and their cosines with the query: all that are `ranked` or more, or the first of these."""
         if self.vectors is None:
             top = ranked[: self.tuning.rerank_depth]
-            texts = [build_searchable_text(passage) for passage in self.index.read(self.index.get_ids(top))]
-            return top, (embedder.embed(texts) @ query).tolist() if texts else []
+            return top, (embedder.embed(self.index.read_texts(top)) @ query).tolist() if top else []
         numbers = np.arange(len(self.index)) if self.rows is None else np.flatnonzero(self.rows)
         if isinstance(self.vectors, np.ndarray):
             return numbers.tolist(), (self.vectors @ query)[numbers].tolist()

@@ -12,9 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from heapq import merge
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,74 +95,48 @@ def _identify_build(info: IndexInfo) -> tuple[str, ...]:
     return info.analyzer, info.segmentation, info.made_by, info.shard.collection_contents
 
 
-ByShard = Mapping[int, Any]  # something of each of some shards, by their places from 0
-
-
-class Shards:
-    """Shards that are asked together, by any number of threads: Tantivy searches without holding Python up."""
-
-    def __init__(self, directories: Sequence[Path]) -> None:
-        self._shards = [PassageIndex(directory) for directory in directories]
-        self._threads = ThreadPoolExecutor(len(directories))
-
-    def ask(self, question: str, arguments: ByShard) -> ByShard:
-        """An attribute of some shards, or what a method of this name returns. Raises what a shard raises."""
-
-        def ask_one(place: int) -> Any:
-            asked = getattr(self._shards[place], question)
-            return asked(*arguments[place]) if callable(asked) else asked
-
-        return dict(zip(arguments, self._threads.map(ask_one, arguments), strict=True))
-
-    def close(self) -> None:
-        self._threads.shutdown()
-
-
 class ShardedIndex(Index):
-    """An index in shards."""
+    """An index in shards, which are asked together: Tantivy searches without holding Python up."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = resolve_replaced(directory)
         self.part_directories = list_shards(self.directory)
         self.info = read_joined_info(self.part_directories)
         self.languages = list_languages(self.info.analyzer)
-        self._every = len(self.part_directories)
-        self._shards = Shards(self.part_directories)
-        dates = enumerate(self._ask_all("dates"))
-        self.dates = {place * self._every + shard: date for shard, of in dates for place, date in of.items()}
+        self._shards = [PassageIndex(part) for part in self.part_directories]
+        self._every = len(self._shards)
+        self._threads = ThreadPoolExecutor(self._every)
+        held = [shard.dates.items() for shard in self._shards]
+        self.dates = {place * self._every + number: date for number, of in enumerate(held) for place, date in of}
 
     def close(self) -> None:
-        self._shards.close()
-
-    def _ask_all(self, question: str, *arguments: Any) -> list[Any]:
-        replies = self._shards.ask(question, dict.fromkeys(range(self._every), arguments))
-        return [replies[shard] for shard in range(self._every)]
+        self._threads.shutdown()
 
     def rank(self, weights: Mapping[str, float], k: int, rows: Rows | None = None) -> RankedNumbers:
-        wanted = [None if rows is None else rows[shard :: self._every] for shard in range(self._every)]
-        weighed = self._weigh_alike(weights)
-        found = self._shards.ask("rank", {shard: (weighed[shard], k, wanted[shard]) for shard in range(self._every)})
+        wanted = [None if rows is None else rows[number :: self._every] for number in range(self._every)]
+        found = self._threads.map(PassageIndex.rank, self._shards, self._weigh_alike(weights), repeat(k), wanted)
         numbered = (
-            [(place * self._every + shard, score) for place, score in found[shard]] for shard in range(self._every)
+            [(place * self._every + number, score) for place, score in ranked] for number, ranked in enumerate(found)
         )
         return list(islice(merge(*numbered, key=lambda hit: (-hit[1], hit[0])), k))
 
     def _weigh_alike(self, weights: Mapping[str, float]) -> list[dict[str, float]]:
         """The weights for each shard, with which its own idf of a term comes to that of the whole collection."""
-        counts = np.array(self._ask_all("count_passages_with", [*weights]), dtype=np.float64)
-        sizes = np.array([len(range(shard, len(self), self._every)) for shard in range(self._every)])
-        idf = [_compute_idf(count, size) for count, size in zip(counts, sizes, strict=True)]
+        held = self._threads.map(PassageIndex.count_passages_with, self._shards, repeat([*weights]))
+        counts = np.array(list(held), dtype=np.float64)
+        idf = [_compute_idf(count, len(shard)) for count, shard in zip(counts, self._shards, strict=True)]
         weighed = np.array([*weights.values()]) * _compute_idf(counts.sum(axis=0), len(self)) / idf
         return [dict(zip(weights, each, strict=True)) for each in weighed.tolist()]
 
     def find_all(self, ids: Sequence[str]) -> dict[str, Passage]:
-        return {id: found for each in self._ask_all("find_all", list(ids)) for id, found in each.items()}
+        found = self._threads.map(PassageIndex.find_all, self._shards, repeat(ids))
+        return {id: passage for each in found for id, passage in each.items()}
 
     def get_ids(self, numbers: Sequence[int]) -> list[str]:
         places, shards = np.divmod(np.asarray(numbers, dtype=np.int64), self._every)
-        asked = {shard: (places[shards == shard].tolist(),) for shard in np.unique(shards).tolist()}
-        replies = {shard: iter(ids) for shard, ids in self._shards.ask("get_ids", asked).items()}
-        return [next(replies[shard]) for shard in shards.tolist()]
+        asked = [places[shards == number].tolist() for number in range(self._every)]
+        replies = [iter(ids) for ids in self._threads.map(PassageIndex.get_ids, self._shards, asked)]
+        return [next(replies[number]) for number in shards.tolist()]
 
 
 def _compute_idf(passages_with: npt.NDArray[np.float64], passages: int) -> npt.NDArray[np.float64]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent.turn.attribution import supporting_ids
-from agent.turn.extractive_answer import LengthLimit, extract_answer, says_not_found
+from agent.turn.extractive_answer import extract_answer, says_not_found
 from agent.turn.interface_sentences import SENTENCES, InterfaceSentences, choose_sentences, say_why
 from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import find_quotes, truncate_words
@@ -65,8 +65,8 @@ def answer_for_person(
         return PersonalAnswer(responses, selected_statements, review.kept)
     unsafe = [passage for dish in review.left_out for passage in dish.passages]
     all_near = replace(plan.tuning.answer, all_within=ALL_NEAR)
-    tuning = replace(plan.tuning, answer=all_near)
-    unheeded = extract_answer(query, selected_statements, unsafe, embedder, LengthLimit(MAX_TOKENS), tuning)
+    longest = replace(plan, words=MAX_TOKENS, response_tokens=MAX_TOKENS, tuning=replace(plan.tuning, answer=all_near))
+    unheeded = extract_answer(query, selected_statements, unsafe, embedder, longest)
     fits = not plan.address_person or _is_near(query, selected_statements, review.kept, unsafe, embedder, plan.tuning)
     found = [find_heeded(response, unheeded, review, answers=fits and has_answer(response)) for response in responses]
     said_in = choose_sentences((*query.earlier_utterances, query.utterance)) if plan.address_person else None

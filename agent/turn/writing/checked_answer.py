@@ -29,18 +29,13 @@ class CheckedAnswer:
     sentences: list[Sentence] = field(default_factory=list)
     is_full: bool = False
 
-    def add(self, sentence: Sentence) -> bool:
-        """Whether the answer has the sentence now: one without a passage that supports it never enters."""
+    def add(self, sentence: Sentence) -> None:
+        """Add a sentence that a passage supports and that has room; nothing after one that has none."""
         if not sentence.passage_ids or self.is_full or sentence in self.sentences:
-            return sentence in self.sentences
+            return
         longer = [*self.sentences, sentence]
         self.is_full = len(leading_within_limit((each.text for each in longer), self.tokens)) < len(longer)
         if not self.is_full:
             self.sentences = longer
             if self.show:
-                self.show(self.response)
-        return not self.is_full
-
-    @property
-    def response(self) -> Response:
-        return Response(tuple(self.sentences))
+                self.show(Response(tuple(longer)))

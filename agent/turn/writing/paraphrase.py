@@ -9,30 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agent.turn.attribution import (
-    CONDITIONS,
-    HEDGES,
-    NEGATIONS,
-    PARTS,
-    content_words,
-    is_excerpt,
-    is_subsequence,
-    tokenize,
-)
-from agent.turn.question_words import find_names
+from agent.turn.attribution import CONDITIONS, HEDGES, NEGATIONS, PARTS, is_excerpt, is_subsequence, tokenize
+from agent.turn.question_words import find_names, stem_words
 
 MOST_OWN = 0.5  # of the words of a sentence that are known otherwise
 USED = 0.5  # of the words of a clause: then it is said
-SAYS_NOTHING = {
-    "1",
-    "cost",
-    "take",
-    "call",
-    "includ",
-    "mean",
-    "per",
-    "get",
-}  # "one of"
+SAYS_NOTHING = {"1", "cost", "take", "call", "includ", "mean", "per", "get"}  # "one of"
 WEAK = {"when", "where", "whenever"}  # of the conditions
 BEFORE_NUMBERS = {"about", "around"}
 _PERSON = re.compile(r"\b(?:i|we|you|he|she|my|our|your|his|her|us|me|yes|no)\b")
@@ -42,27 +24,25 @@ _OPENING = re.compile(
 )
 
 
-def why_not_meant(written: str, sources: Sequence[str], headings: str, asked: str, *, answers: bool = False) -> str:
-    """Why some sentences do not mean what is written, in words for a person; empty where they do.
+def is_meant(written: str, sources: Sequence[str], headings: str, asked: str, *, answers: bool = False) -> bool:
+    """Whether some sentences mean what is written.
 
     Other words than theirs may be of the headings above them, or what was asked; names of the headings alone. What
     `answers`, with the words that a reader finds in them, may say the question again, with its names and negations.
     """
     if any(is_excerpt(written, source) for source in sources):
-        return ""
-    said, held = Counter(_stems(written)), Counter(_stems(" . ".join(sources)))
+        return True
+    said, held = Counter(stem_words(written)), Counter(stem_words(" . ".join(sources)))
     own = [stem for stem in (said - held).elements() if stem not in SAYS_NOTHING]
-    known = set(_stems(headings)) | (set(_stems(asked)) - (set() if answers else find_names(f"x {written}")))
+    known = set(stem_words(headings)) | (set(stem_words(asked)) - (set() if answers else find_names(f"x {written}")))
     persons = set(_PERSON.findall(written.lower())) - set(_PERSON.findall(" ".join(sources).lower()))
     if answers:
         persons -= _find_addressed(asked)
-    if odd := [*persons, *(stem for stem in own if stem not in known)]:
-        return f"no sentence says {', '.join(odd)}"
-    if not said or (len(own) > MOST_OWN * said.total() and not answers):
-        return "it says nothing of them"
-    turned = (_find_out_of_order(written, source) for source in sources)
+    if persons or not said or not known.issuperset(own) or (len(own) > MOST_OWN * said.total() and not answers):
+        return False
     asked_not = _count_negations(tokenize(asked)) if answers else 0
-    return next(filter(None, turned), "") or _find_lost(written, sources, asked_not)
+    is_in_order = all(_keeps_names_in_order(written, source) for source in sources)
+    return is_in_order and _denies_and_limits_alike(written, sources, asked_not)
 
 
 def _find_addressed(asked: str) -> set[str]:
@@ -73,9 +53,9 @@ def _find_addressed(asked: str) -> set[str]:
 
 def keeps_order(written: str, sources: Sequence[str], asked: str) -> bool:
     """Whether each part of what is written has its words, without those that were asked, in the order of a source."""
-    known = set(_stems(asked)) | SAYS_NOTHING
-    held = [_stems(text) for source in sources for text in (source, _open_last(source))]
-    parts = ([stem for stem in _stems(part) if stem not in known] for part in PARTS.split(written))
+    known = set(stem_words(asked)) | SAYS_NOTHING
+    held = [stem_words(text) for source in sources for text in (source, _open_last(source))]
+    parts = ([stem for stem in stem_words(part) if stem not in known] for part in PARTS.split(written))
     return all(any(is_subsequence(part, stems) for stems in held) for part in parts)
 
 
@@ -85,37 +65,32 @@ def _open_last(text: str) -> str:
     return f"{opened[2]} {opened[1]}" if opened else text
 
 
-def _stems(text: str) -> list[str]:
-    return [word.stem for word in content_words(text)]
-
-
-def _find_out_of_order(written: str, source: str) -> str:
-    """The names, or the numbers, that both have, where their order differs."""
+def _keeps_names_in_order(written: str, source: str) -> bool:
+    """Whether the names, and the numbers, that both have stand in the same order."""
     names = find_names(f"x {written}") & find_names(f"x {source}")
-    said, held, moved = map(_stems, (written, source, _open_last(source)))
+    said, held, moved = map(stem_words, (written, source, _open_last(source)))
     for kind in (names, {stem for stem in said if stem[0].isdigit()}):
         common = [stem for stem in dict.fromkeys(said) if stem in kind and stem in held]
         if not (is_subsequence(common, held) or is_subsequence(common, moved)):
-            return f"only the sentence has {', '.join(common)} in this order"
-    return ""
+            return False
+    return True
 
 
-def _find_lost(written: str, sources: Sequence[str], asked_not: int) -> str:
-    """What makes less of a clause that is said, or denies it, and stands in one of the two alone.
+def _denies_and_limits_alike(written: str, sources: Sequence[str], asked_not: int) -> bool:
+    """Whether all is written that makes less of a clause that is said, and as much is denied.
 
     `asked_not` negations of what was asked may be said again.
     """
-    said, tokens, denied = set(_stems(written)), tokenize(written), 0
+    said, tokens, denied = set(stem_words(written)), tokenize(written), 0
     for source in sources:
-        clauses = [(clause, set(_stems(clause))) for clause in PARTS.split(source)]
+        clauses = [(clause, set(stem_words(clause))) for clause in PARTS.split(source)]
         used = [clause for clause, stems in clauses if len(said & stems) >= USED * len(stems)]
         kept = [token for clause in used for token in tokenize(clause)]
         lost = set(_find_hedges(kept)) | set(tokenize(source) if used else ()) & CONDITIONS - WEAK
-        if left_out := sorted(lost - set(tokens)):
-            return f"it leaves out {left_out[0]!r}"
+        if not lost.issubset(tokens):
+            return False
         denied += _count_negations(kept)
-    own = _count_negations(tokens)
-    return "" if own in (denied, denied + asked_not) else f"only {'it' if own > denied else 'the sentence'} denies it"
+    return _count_negations(tokens) in (denied, denied + asked_not)
 
 
 def _find_hedges(tokens: Sequence[str]) -> Iterator[str]:

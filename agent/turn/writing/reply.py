@@ -16,7 +16,7 @@ from agent.models.bundled import WRITER
 from agent.models.protocol import Conversation, Task, strip_thinking
 from agent.turn.quotes import end_sentence
 from agent.turn.writing.checked_answer import CheckedAnswer, Writer
-from agent.turn.writing.paraphrase import keeps_order, why_not_meant
+from agent.turn.writing.paraphrase import is_meant, keeps_order
 from agent.turn.writing.sources import Source, compose_writer_prompt, find_answers, name_sources, read_written
 from indexes.ranking.vectors import Embedder
 from indexes.text.analysis import extract_stems
@@ -87,7 +87,7 @@ def _is_meant(text: str, cited: Sequence[Source], question: str, embedder: Embed
     """Whether a sentence means what it cites, and has all that the reader finds there."""
     found, stems = find_answers(question, cited, embedder), set(extract_stems(text))
     names, texts = " . ".join(source.name for source in cited), [source.text for source in cited]
-    is_said = not why_not_meant(text, texts, names, question, answers=bool(found))
+    is_said = is_meant(text, texts, names, question, answers=bool(found))
     return is_said and all(words <= stems for words in found) and keeps_order(text, texts, f"{question} . {names}")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent.turn.extractive_answer import LengthLimit, choose_own_sentences, extract_answer, says_not_found, split_parts
+from agent.turn.extractive_answer import choose_own_sentences, extract_answer, says_not_found, split_parts
 from agent.turn.writing.checked_answer import Writer
 from agent.turn.writing.reply import is_writer, write_response
 from indexes.ranking.vectors import Embedder
@@ -24,13 +24,12 @@ def generate_responses(
     """
     if not plan.parts.answer:
         return ()
-    limit = LengthLimit(plan.words, plan.response_tokens)
     responses: list[Response] = []
     not_found = Response(())
     left = list(passages)
     while left and len(responses) < plan.responses:
         shown = left[: plan.context_passages]
-        response = extract_answer(query, selected_statements, shown, embedder, limit, plan.tuning)
+        response = extract_answer(query, selected_statements, shown, embedder, plan)
         is_whole = not split_parts(query.utterance)  # what asks twice is quoted: a reply would answer one of them
         if is_writer(writer, plan) and is_whole and response.used and not says_not_found(response):
             response = write_response(query, selected_statements, response, shown, writer, embedder, plan)

@@ -135,8 +135,7 @@ def _find_separate_keys(value: dict[str, Any], path: str) -> list[str]:
 
 def _chunk_value(value: Any, path: str) -> Iterator[Chunk]:
     heading = re.sub(r"\[\d+\]", "", path).strip(".")
-    for chunk in chunk_blocks([Block((Line(1, describe_value(value)),))]):
-        yield Chunk(path or "$", chunk.text, (heading,) if heading else ())
+    return chunk_blocks([Block((Line(1, describe_value(value)),), (heading,) if heading else ())], path or "$")
 
 
 def _is_list_of_objects(value: Any) -> bool:

@@ -75,17 +75,17 @@ def _join_words(found: dict[str, list[Any]]) -> Iterator[list[str]]:
 FORMATS = ("PNG", "JPEG", "TIFF")
 
 
+@explain_faults("picture")
 def chunk_image(data: bytes) -> ChunkedDocument:
     """The passages of a picture. Raises `MissingError` without Tesseract, `InvalidInputError` for a broken picture."""
     if not is_ocr_installed():
         raise MissingError(f"is a picture; its text is read if you install {HOW_TO_INSTALL}")
     image, sequence, operations = (load_library(f"PIL.{name}") for name in ("Image", "ImageSequence", "ImageOps"))
     pages = []
-    with explain_faults("picture"):
-        for page in islice(sequence.Iterator(image.open(io.BytesIO(data), formats=FORMATS)), MAX_PAGES):
-            if page.width * page.height > MAX_DECLARED_PIXELS:  # known before it is decoded
-                raise InvalidInputError(f"is a picture of more than {MAX_DECLARED_PIXELS // 1_000_000} megapixels")
-            pages.append(recognize_text(operations.exif_transpose(page)))
+    for page in islice(sequence.Iterator(image.open(io.BytesIO(data), formats=FORMATS)), MAX_PAGES):
+        if page.width * page.height > MAX_DECLARED_PIXELS:  # known before it is decoded
+            raise InvalidInputError(f"is a picture of more than {MAX_DECLARED_PIXELS // 1_000_000} megapixels")
+        pages.append(recognize_text(operations.exif_transpose(page)))
     return ChunkedDocument(chunks=tuple(_chunk_pages(pages)))
 
 
@@ -97,7 +97,7 @@ def _chunk_pages(pages: Iterable[str]) -> Iterator[Chunk]:
     for number, text in enumerate(pages, start=1):
         paragraphs = _split_paragraphs(text.split("\n"))
         blocks = [Block(tuple(Line(number, line) for line in paragraph)) for paragraph in paragraphs]
-        yield from (Chunk(f"p{number}", chunk.text) for chunk in chunk_blocks(blocks))
+        yield from chunk_blocks(blocks, f"p{number}")
 
 
 def _split_paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -120,6 +120,7 @@ POINTS_PER_INCH, PIXELS_PER_INCH = 72, 300  # of a page; and of its picture, whi
 MAX_NAMED_PAGES = 10
 
 
+@explain_faults("PDF")
 def chunk_pdf(data: bytes) -> ChunkedDocument:
     """The title in a PDF's metadata, or "", and its passages, whose places are pages: `p3`.
 
@@ -141,20 +142,18 @@ def _extract_pages(data: bytes) -> tuple[str, list[str], list[int]]:
     from pypdf.errors import DependencyError, FileNotDecryptedError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every fault that it recovers from
-    with explain_faults("PDF"):
-        try:  # it tries the empty password, which opens a PDF that only forbids printing or changing
-            reader = pypdf.PdfReader(io.BytesIO(data))
-            pages = [page.extract_text() for page in reader.pages]
-        except (FileNotDecryptedError, DependencyError) as error:
-            what = "is an encrypted PDF; save a copy without its password to have it read"
-            raise InvalidInputError(what) from error
-        title = str((reader.metadata and reader.metadata.title) or "")
-        pictures = []
-        for number, (page, text) in enumerate(zip(reader.pages, pages, strict=True), start=1):
-            resources = page.get("/Resources") if not re.search(r"\w", text) else None
-            if resources is not None and "/XObject" in resources.get_object():
-                pictures.append(number)
-        return title, pages, pictures
+    try:  # it tries the empty password, which opens a PDF that only forbids printing or changing
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        pages = [page.extract_text() for page in reader.pages]
+    except (FileNotDecryptedError, DependencyError) as error:
+        raise InvalidInputError("is an encrypted PDF; save a copy without its password to have it read") from error
+    title = str((reader.metadata and reader.metadata.title) or "")
+    pictures = []
+    for number, (page, text) in enumerate(zip(reader.pages, pages, strict=True), start=1):
+        resources = page.get("/Resources") if not re.search(r"\w", text) else None
+        if resources is not None and "/XObject" in resources.get_object():
+            pictures.append(number)
+    return title, pages, pictures
 
 
 def _name_pages(numbers: Sequence[int]) -> str:
@@ -165,9 +164,7 @@ def _name_pages(numbers: Sequence[int]) -> str:
 
 def _recognize_pages(data: bytes, pages: Sequence[str], pictures: Sequence[int], notes: list[str]) -> list[str]:
     """The text of each page, of those that are pictures as far as Tesseract reads it."""
-    pypdfium2 = load_library("pypdfium2")
-    with explain_faults("PDF"):
-        document = pypdfium2.PdfDocument(data)
+    document = load_library("pypdfium2").PdfDocument(data)
     read = list(pages)
     for number in pictures[:MAX_PAGES]:
         try:

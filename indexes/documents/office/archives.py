@@ -5,7 +5,7 @@ import re
 import zipfile
 from typing import Any
 
-from indexes.documents.document_reader import DECLARES_ENTITIES, explain_faults
+from indexes.documents.document_reader import DECLARES_ENTITIES
 from schemas.errors import InvalidInputError
 
 MAX_MEMBERS = 10_000
@@ -23,24 +23,22 @@ class Archive:
     """The members of a ZIP file. What is read of them is counted as it is unpacked, whatever they declare."""
 
     def __init__(self, data: bytes, kind: str, max_bytes: int = MAX_UNPACKED_BYTES) -> None:
-        """`kind` is what messages call the file: "Word file". Raises `InvalidInputError` for what is no such file."""
+        """`kind` is what messages call the file: "Word file". Raises what `zipfile` does for what is no archive."""
         if data.startswith(_OLD_OFFICE):
             raise InvalidInputError(f"is an encrypted {kind}, or one of an old format; save a copy in the new one")
         if data.count(_CENTRAL_ENTRY) > MAX_MEMBERS:  # before the directory is read, which is what takes long
             raise InvalidInputError(f"has more than {MAX_MEMBERS:,} parts")
         self.kind, self._max, self._left = kind, max_bytes, max_bytes
-        with explain_faults(kind):
-            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        self._zip = zipfile.ZipFile(io.BytesIO(data))
         self.names = frozenset(self._zip.namelist())
 
     def read(self, name: str) -> bytes:
         """A member's bytes. Raises `InvalidInputError` where they, with those read before, are too many."""
-        with explain_faults(self.kind):
-            member = self._zip.getinfo(name)
-            if member.flag_bits & _ENCRYPTED:
-                raise self.make_encrypted_error()
-            with self._zip.open(member) as stream:
-                data = stream.read(self._left + 1) if member.file_size <= self._left else None
+        member = self._zip.getinfo(name)
+        if member.flag_bits & _ENCRYPTED:
+            raise self.make_encrypted_error()
+        with self._zip.open(member) as stream:
+            data = stream.read(self._left + 1) if member.file_size <= self._left else None
         if data is None or len(data) > self._left:
             raise InvalidInputError(f"unpacks to more than {self._max // 1_000_000} MB")
         self._left -= len(data)
@@ -50,9 +48,7 @@ class Archive:
         """The root element of an XML member. Entities are refused, as is what is outside the file."""
         from defusedxml import ElementTree
 
-        data = self.read(name)
-        with explain_faults(self.kind):
-            return ElementTree.fromstring(data)
+        return ElementTree.fromstring(self.read(name))
 
     def repack(self, left_out: tuple[str, ...] = ()) -> io.BytesIO:
         """A safe copy for a library: markup without declarations, and every other member (pictures, macros) empty."""

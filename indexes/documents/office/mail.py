@@ -21,7 +21,6 @@ from indexes.documents.formats.markup import read_html_blocks
 from indexes.documents.formats.plain_text import read_text_blocks
 from schemas.errors import InvalidInputError
 
-KIND = "message"
 QUOTED = "quoted"  # the heading of what a message quotes from another
 MAX_HEADER_CHARACTERS = 5_000  # of a field; the rest is left out
 MAX_NAMES = 20  # people and attachments that are named
@@ -32,18 +31,18 @@ _ENCODED_WORDS = re.compile(rf"{_ENCODED_WORD}(?:\s*{_ENCODED_WORD})*")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
 
+@explain_faults("message")
 def chunk_message(data: bytes, place: str) -> Iterator[Chunk]:
     """The passages of a message, all of one place. Raises `InvalidInputError` for a message that cannot be read."""
-    with explain_faults(KIND):
-        message = message_from_bytes(data)
-        parts = list(islice(_walk_parts(message), MAX_PARTS))
-        attached = [part for part in parts if _is_attachment(part)]
-        names = [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in attached]
-        shown_date, date = _read_date(message)
-        heading, described = _describe_message(message, shown_date, names[:MAX_NAMES])
-        blocks = [described, *_read_body([part for part in parts if part not in attached])]
+    message = message_from_bytes(data)
+    parts = list(islice(_walk_parts(message), MAX_PARTS))
+    attached = [part for part in parts if _is_attachment(part)]
+    names = [" ".join(str(part.get_filename() or part.get_content_type()).split()) for part in attached]
+    shown_date, date = _read_date(message)
+    heading, described = _describe_message(message, shown_date, names[:MAX_NAMES])
+    blocks = [described, *_read_body([part for part in parts if part not in attached])]
     headed = [replace(block, headings=(heading, *block.headings), heading_line=0) for block in blocks]
-    return (replace(chunk, place=place, date=date, marks=()) for chunk in chunk_blocks(headed))
+    return (replace(chunk, date=date) for chunk in chunk_blocks(headed, place))
 
 
 def chunk_eml(data: bytes) -> ChunkedDocument:

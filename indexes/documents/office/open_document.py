@@ -28,19 +28,18 @@ _WHITE_SPACE = {f"{TEXT}tab": " ", f"{TEXT}line-break": "\n"}
 LEFT_OUT = {f"{TEXT}note", f"{OFFICE}annotation", f"{OFFICE}annotation-end", f"{TEXT}tracked-changes"}
 
 
-def open_content(data: bytes, kind: str, body: str) -> tuple[str, Any, Any]:
+def open_content(data: bytes, body: str) -> tuple[str, Any, Any]:
     """The title in the metadata, or "", the root of the contents, and the body: `text`, `spreadsheet`, ...
 
     Raises `InvalidInputError` for a file that is encrypted or broken, or has another body.
     """
-    archive = Archive(data, kind, MAX_CONTENT_BYTES)
+    archive = Archive(data, f"OpenDocument {body}", MAX_CONTENT_BYTES)
     if "META-INF/manifest.xml" in archive.names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
         raise archive.make_encrypted_error()
     title, root = archive.read_title("meta.xml"), archive.read_xml("content.xml")
-    with explain_faults(kind):
-        found = root.find(f"{OFFICE}body/{OFFICE}{body}")
+    found = root.find(f"{OFFICE}body/{OFFICE}{body}")
     if found is None:
-        raise InvalidInputError(f"is no {kind}, whatever its name says")
+        raise InvalidInputError(f"is no {archive.kind}, whatever its name says")
     return title, root, found
 
 
@@ -90,17 +89,16 @@ def count_repeats(element: Any, what: str) -> int:
     return max(1, int(element.get(f"{TABLE}number-{what}-repeated", "1")))
 
 
-SHEET_KIND = "OpenDocument spreadsheet"
 CURRENCY_DECIMALS = 2
 MIDNIGHT = " 00:00:00"
 _CELLS = (CELL, f"{TABLE}covered-table-cell")
 
 
+@explain_faults("OpenDocument spreadsheet")
 def chunk_ods(data: bytes) -> ChunkedDocument:
-    _, _, body = open_content(data, SHEET_KIND, "spreadsheet")
-    with explain_faults(SHEET_KIND):
-        tables = find_outermost(body, (f"{TABLE}table",))
-        return chunk_sheets((table.get(f"{TABLE}name") or "", _read_table_rows(table)) for table in tables)
+    _, _, body = open_content(data, "spreadsheet")
+    tables = find_outermost(body, (f"{TABLE}table",))
+    return chunk_sheets((table.get(f"{TABLE}name") or "", _read_table_rows(table)) for table in tables)
 
 
 def _read_table_rows(table: Any) -> Iterator[TableRow]:
@@ -131,19 +129,17 @@ def _format_value(cell: Any) -> str:
     return " ".join(read_paragraphs(cell))
 
 
-TEXT_KIND = "OpenDocument text"
 TITLE = "Title"  # a style
 _INDEXES = {f"{TEXT}{name}-index" for name in ("alphabetical", "illustration", "object", "table", "user")}
 _NO_PROSE = {*LEFT_OUT, *_INDEXES, f"{TEXT}table-of-content", f"{TEXT}bibliography"}
 _TEXT_PARTS = {*PARAGRAPHS, f"{TEXT}list", f"{TABLE}table"}
 
 
+@explain_faults("OpenDocument text")
 def chunk_odt(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are headings. Raises as `open_content` does."""
-    title, root, body = open_content(data, TEXT_KIND, "text")
-    with explain_faults(TEXT_KIND):
-        blocks = list(_read_text_body(root, body))
-    return ChunkedDocument(title, tuple(chunk_sections(blocks)))
+    title, root, body = open_content(data, "text")
+    return ChunkedDocument(title, tuple(chunk_sections(_read_text_body(root, body))))
 
 
 def _read_text_body(root: Any, body: Any) -> Iterator[Block]:
@@ -173,15 +169,11 @@ def _read_paragraph(element: Any, outline: Outline, titles: set[str]) -> Iterato
         yield from outline.build_block(lines)
 
 
-PRESENTATION_KIND = "OpenDocument presentation"
-
-
+@explain_faults("OpenDocument presentation")
 def chunk_odp(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are slides. Raises as `open_content` does."""
-    title, _, body = open_content(data, PRESENTATION_KIND, "presentation")
-    with explain_faults(PRESENTATION_KIND):
-        slides = [_read_page(page) for page in body.findall(f"{DRAW}page")]
-    return ChunkedDocument(title, tuple(chunk_slides(slides)))
+    title, _, body = open_content(data, "presentation")
+    return ChunkedDocument(title, tuple(chunk_slides(map(_read_page, body.findall(f"{DRAW}page")))))
 
 
 def _read_page(page: Any) -> Slide:

@@ -44,8 +44,7 @@ def _chunk_sheet(sheet: str, all_rows: Iterable[TableRow]) -> Iterator[Chunk]:
     captions, first = _read_captions(rows)
     for row, names in name_columns(chain(first, rows)):
         block = Block((Line(row.first, format_row(names, row.values)),), (sheet, *captions))
-        for chunk in chunk_blocks([block]):
-            yield Chunk(f"{escape_place(sheet)}!{row.first}", chunk.text, chunk.headings)
+        yield from chunk_blocks([block], f"{escape_place(sheet)}!{row.first}")
 
 
 def _cut_row(row: TableRow) -> TableRow:
@@ -69,19 +68,17 @@ def _read_captions(rows: Iterator[TableRow]) -> tuple[list[str], Sequence[TableR
     return [], taken
 
 
-KIND = "Excel workbook"
 _IN_BRACKETS = re.compile(r"\[\$?([^\]-]*)[^\]]*\]")  # of a format: "[$€-407]" is a currency, "[$-407]" a language
 _CURRENCY = re.compile(r"[€$£¥]|\b[A-Z]{3}\b")
 _DECIMALS = re.compile(r"0\.(0+)")
 
 
+@explain_faults("Excel workbook")
 def chunk_xlsx(data: bytes) -> ChunkedDocument:
     """The passages of a workbook, whose places are rows of sheets. Raises what `Archive` raises."""
-    archive = Archive(data, KIND)
-    openpyxl = load_library("openpyxl")
-    with explain_faults(KIND):
-        book = openpyxl.load_workbook(archive.repack(), read_only=True, data_only=True, keep_links=False)
-        return chunk_sheets((sheet.title, _read_sheet(sheet)) for sheet in book.worksheets)
+    archive, openpyxl = Archive(data, "Excel workbook"), load_library("openpyxl")
+    book = openpyxl.load_workbook(archive.repack(), read_only=True, data_only=True, keep_links=False)
+    return chunk_sheets((sheet.title, _read_sheet(sheet)) for sheet in book.worksheets)
 
 
 def _read_sheet(sheet: Any) -> Iterator[TableRow]:

@@ -1,7 +1,7 @@
 """Slides as passages, and PowerPoint presentations (.pptx). A place is the number of a slide: `slide4`."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from indexes.documents.chunking import NOTES, Block, Chunk, Line, Outline, chunk_blocks, format_table
@@ -18,8 +18,7 @@ class Slide:
 
 def chunk_slides(slides: Iterable[Slide]) -> Iterator[Chunk]:
     for number, slide in enumerate(slides, start=1):
-        for chunk in chunk_blocks(_build_blocks(slide)):
-            yield replace(chunk, place=f"slide{number}", marks=())
+        yield from chunk_blocks(_build_blocks(slide), f"slide{number}")
 
 
 def number_lines(texts: Iterable[str]) -> list[Line]:
@@ -38,18 +37,15 @@ def _build_blocks(slide: Slide) -> Iterator[Block]:
     yield from outline.finish()
 
 
-KIND = "PowerPoint presentation"
 REPEATED = {"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER"}  # what stands on every slide
 
 
+@explain_faults("PowerPoint presentation")
 def chunk_pptx(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are slides. Raises what `Archive` raises."""
-    archive = Archive(data, KIND)
-    pptx = load_library("pptx")
+    archive, pptx = Archive(data, "PowerPoint presentation"), load_library("pptx")
     title = archive.read_title("docProps/core.xml")
-    with explain_faults(KIND):
-        slides = [_read_slide(slide) for slide in pptx.Presentation(archive.repack()).slides]
-    return ChunkedDocument(title, tuple(chunk_slides(slides)))
+    return ChunkedDocument(title, tuple(chunk_slides(map(_read_slide, pptx.Presentation(archive.repack()).slides))))
 
 
 def _read_slide(slide: Any) -> Slide:

@@ -19,7 +19,6 @@ from indexes.documents.formats.plain_text import read_text_blocks
 from indexes.documents.office.archives import Archive
 from schemas.errors import InvalidInputError
 
-WORD = "Word file"
 MAX_MARKUP_BYTES = 20_000_000  # of its parts with text, unpacked: some thousand pages, which take a minute
 _STYLES = "\n".join(
     [
@@ -33,17 +32,16 @@ _FIRST_NOTE = re.compile(r'<ol>(?=<li id="(?:foot|end)note-\d+">)')
 _BACK = re.compile(r'<a href="#(?:foot|end)note-ref-\d+">↑</a>')
 
 
+@explain_faults("Word file")
 def chunk_docx(data: bytes) -> ChunkedDocument:
     """The title in the metadata, or "", and the passages, whose places are headings. Raises what `Archive` raises."""
-    archive = Archive(data, WORD, MAX_MARKUP_BYTES)
-    mammoth = load_library("mammoth")
+    archive, mammoth = Archive(data, "Word file", MAX_MARKUP_BYTES), load_library("mammoth")
     title = archive.read_title("docProps/core.xml")
-    with explain_faults(WORD):
-        made = mammoth.convert_to_html(
-            archive.repack(_LOOKS), style_map=_STYLES, convert_image=lambda _image: [], external_file_access=False
-        )
-        notes_apart = _FIRST_NOTE.sub(f"<h2>{NOTES}</h2><ol>", _BACK.sub("", _REFERENCE.sub("", made.value)))
-        _, blocks = read_html_blocks(notes_apart)
+    made = mammoth.convert_to_html(
+        archive.repack(_LOOKS), style_map=_STYLES, convert_image=lambda _image: [], external_file_access=False
+    )
+    notes_apart = _FIRST_NOTE.sub(f"<h2>{NOTES}</h2><ol>", _BACK.sub("", _REFERENCE.sub("", made.value)))
+    _, blocks = read_html_blocks(notes_apart)
     return ChunkedDocument(title, tuple(chunk_sections(blocks)))
 
 
@@ -88,20 +86,19 @@ def _read_blocks(text: str) -> Iterator[Block]:
 
 BOOK = "book (EPUB)"
 MAX_BOOK_BYTES = 50_000_000  # of its chapters, unpacked
-_CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 
 
+@explain_faults(BOOK)
 def chunk_epub(data: bytes) -> ChunkedDocument:
     """The book's title, or "", and the passages, whose places are headings, or the number of a part without one.
 
     Raises what `Archive` raises. Chapters that cannot be read become notes.
     """
     archive = Archive(data, BOOK, MAX_BOOK_BYTES)
-    with explain_faults(BOOK):
-        containers = archive.read_xml(_CONTAINER).iterfind(".//{*}rootfile")
-        package = next(str(found.get("full-path")) for found in containers)
-        names = list(_list_chapters(archive.read_xml(package), posixpath.dirname(package)))
+    containers = archive.read_xml("META-INF/container.xml").iterfind(".//{*}rootfile")
+    package = next(str(found.get("full-path")) for found in containers)
+    names = list(_list_chapters(archive.read_xml(package), posixpath.dirname(package)))
     title = archive.read_title(package)
     notes: list[str] = []
     chunks = tuple(_chunk_chapters(archive, names, notes))
@@ -123,8 +120,9 @@ def _chunk_chapters(archive: Archive, names: list[str], notes: list[str]) -> Ite
         if posixpath.basename(name) in locked:
             raise archive.make_encrypted_error()
         try:
-            text, _ = decode_text(archive.read(name))
-            _, blocks = read_html_blocks(text)
+            with explain_faults(BOOK):
+                text, _ = decode_text(archive.read(name))
+                _, blocks = read_html_blocks(text)
         except InvalidInputError as error:
             unread.append(f"part {number}: {error.what}")
         else:
