@@ -4,7 +4,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 from typer import Argument, Option
@@ -43,13 +43,8 @@ EMBEDDER = Option(None, "--embedder", envvar="CONVAGENT_EMBEDDER", help=EMBEDDER
 ONLY = Option("", "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
-if TYPE_CHECKING:
-    Edition = str
-    ExportForm = str
-else:  # the choices, for the command line
-    Edition = Literal[EDITION_NAMES]
-    ExportForm = Literal[(*EDITION_NAMES, "autojudge", "nuggetizer", "ragnarok", "trec")]
-EDITION = Option(None, "--format", help="Of the run. Default: that of the topics.")
+EDITIONS = "|".join(EDITION_NAMES)
+EDITION = Option(None, "--format", metavar=EDITIONS, help="Of the run. Default: that of the topics.")
 ON = Option("local", metavar="local|ray|ray://HOST:PORT", help="Where the --jobs are: here, or on a Ray cluster.")
 RUN_NAME = Option("convagent", help="The run's name.")
 TEAM = Option("convagent", help="The team's name (iKAT 2025).")
@@ -220,7 +215,7 @@ class Answer:
     ranking: Path | None = Option(None, help="Answer from it: a TREC run, a run, or topics.")
     passages: list[Path] | None = Option(None, help="Texts of the ranking's passages; can be repeated.")
     on_error: OnError = Option("stop", help="Where turns or passages of the ranking are missing.")
-    edition: Edition | None = EDITION
+    edition: str | None = EDITION
     run_name: str = RUN_NAME
     team: str = TEAM
     trace: Path | None = Option(None, help="The trace file. Default: RUN.trace.jsonl")
@@ -380,7 +375,7 @@ class Validate:
 
     run: Path = Argument(help="A run file.")
     topics: Path = Option(..., "--topics", "-t", help="The topics it answers.")
-    edition: Edition | None = EDITION
+    edition: str | None = EDITION
     collection: Literal["any", "clueweb22"] | None = Option(
         None, help="Whose ids the passages must have. Default: clueweb22 for iKAT, else any."
     )
@@ -580,7 +575,9 @@ class Report:
 def export(
     trace: Path = Argument(help="A trace file; for --format trec also a run or another ranking."),
     output: Path = Option(..., "--output", "-o", help="The run file."),
-    form: ExportForm | None = Option(None, "--format", help="Default: that of the topics."),
+    form: str | None = Option(
+        None, "--format", metavar=f"{EDITIONS}|autojudge|nuggetizer|ragnarok|trec", help="Default: that of the topics."
+    ),
     run_name: str = RUN_NAME,
     team: str = TEAM,
     overwrite: bool = OVERWRITE,

@@ -34,18 +34,13 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a model is to do with a conversation.
-
-    `instruction` follows the last message (empty: simply go on with the conversation). `opening` is the beginning of
-    the reply, which the model need not write. With a `seed` the reply is sampled, repeatably; without one it is the
-    likeliest.
-    """
+    """What a model is to do with a conversation."""
 
     name: str
-    instruction: str = ""
-    opening: str = ""
+    instruction: str = ""  # follows the last message; empty: simply go on with the conversation
+    opening: str = ""  # the beginning of the reply, which the model need not write
     max_tokens: int = 128
-    seed: int | None = None
+    seed: int | None = None  # the reply is sampled, repeatably; without one it is the likeliest
     adapter: str = ""  # what the model was taught for it (`LanguageModel.adapters`), which reads a prompt of its own
 
 
