@@ -93,6 +93,10 @@ def pull_model(name: str) -> tuple[Path, bool]:
     """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `_pull_weights`."""
     if weights := WEIGHTS.get(name):
         return _pull_weights(weights)
+    if not name.startswith(PREFIX):
+        choices = f"{', '.join(WEIGHTS)}, hf:user/repo[:quant]"
+        remedy = "`convagent model list` has some of the hub, with their sizes."
+        raise UsageError(f"unknown model {name!r} (available: {choices})", remedy=remedy)
     before = {path for files in list_cached_files().values() for path in files.values()}
     path = fetch(name)
     return path, path not in before
