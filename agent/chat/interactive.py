@@ -27,15 +27,15 @@ from schemas.records import Call, Response, TurnResult
 
 HELP = """\
 Ask, and go on asking. Commands:
-  /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
-  /nearby            what came near the last answer       /retry         the last question again
-  /copy              the last answer to the clipboard     /rate good     or bad: what you think of it
-  /about-me          what I know about you                /about-me add I am vegetarian.
-  /about-me remove N                                      /remember      keep what you said about yourself
-  /new               start another conversation           /forget        delete this one
-  /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
-  /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
-  /help              this                                 /quit          or Ctrl-D
+  /sources      of the last answer       /open N       one, what it lent marked
+  /nearby       what came near it        /retry        the last question again
+  /copy         it to the clipboard      /rate good    or bad: what you think
+  /about-me     what I know about you    /remember     what you said of yourself
+  /about-me add I am vegetarian.         /about-me remove N
+  /new          another conversation     /forget       delete this one
+  /only WHERE   travel/, *.pdf, 2025     /everywhere   search everything again
+  /model NAME   answer with another      /export FILE  .md, .json (iKAT topics)
+  /help         this                     /quit         or Ctrl-D
 I also understand: which documents do you have?; only in travel/; mails of 2025
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 OTHER_LANGUAGE = "(Documents in another language: `convagent model pull multilingual`, then --embedder multilingual.)"
