@@ -685,13 +685,14 @@ def chats(
     """
     from agent.chat.export import export_conversation
     from agent.chat.store import open_store
+    from schemas.errors import format_count
 
     store = open_store(incognito=False)
     if export is not None:
         export_conversation(store, export, output, overwrite=overwrite)
     if forget is not None:
-        turns = len(store.read_turns(forget))
-        if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns} turns?"):
+        turns = format_count(len(store.read_turns(forget)), "turn")
+        if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns}?"):
             store.delete_chat(forget)
     if forget is None and export is None:
         reports.show_chats(store.list_chats(" ".join(words or [])))

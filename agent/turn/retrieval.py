@@ -17,6 +17,7 @@ from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.sharding.sharded_index import open_index
 from indexes.text.analysis import extract_stems
 from indexes.text.languages import WeightedText
+from schemas.errors import format_count
 from schemas.records import Call, Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
 
@@ -124,7 +125,7 @@ class Searcher:
         call = {"name": self.tool.name, "type": "tool_call", "id": "search", "args": arguments}
         hits: tuple[Hit, ...] = self.tool.invoke(call).artifact
         seconds = round(time.perf_counter() - started, 4)
-        self.listen(Call("search", "search", query.standalone, f"{len(hits)} passages", seconds=seconds))
+        self.listen(Call("search", "search", query.standalone, format_count(len(hits), "passage"), seconds=seconds))
         return hits
 
 
