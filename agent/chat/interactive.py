@@ -358,7 +358,10 @@ def start_chat(asked: Asked, chat: int | None, *, continue_last: bool) -> int:
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
     store = open_store(incognito=asked.incognito)
     if continue_last and chat is None:
-        chat = _find_last_chat(store)
+        if not (kept := store.list_chats(most=1)):
+            remedy = "Start one: `convagent chat --docs FOLDER`."
+            raise MissingError("there is no conversation to go on with", remedy=remedy)
+        chat = kept[0].id
     if chat is not None and not (asked.docs or asked.index):
         asked = replace(asked, docs=Path(store.read_source(chat)))
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
@@ -383,9 +386,3 @@ def answer_questions(questions: Sequence[str], asked: Asked, *, as_json: bool) -
                 print_json(describe_answer(question, session.ask(question)))
             else:
                 terminal.ask(question)
-
-
-def _find_last_chat(store: Store) -> int:
-    for chat in store.list_chats(most=1):
-        return chat.id
-    raise MissingError("there is no conversation to go on with", remedy="Start one: `convagent chat --docs FOLDER`.")

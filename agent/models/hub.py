@@ -64,8 +64,8 @@ def _explain_unreachable() -> str:
 
     The library would try six times, and say so each time. It goes on doing so for a connection that breaks off.
     """
+    from huggingface_hub import get_session
     from huggingface_hub.constants import ENDPOINT
-    from huggingface_hub.utils import get_session
 
     try:
         get_session().head(ENDPOINT, timeout=CONNECT_SECONDS)

@@ -52,10 +52,6 @@ class ServerModel(LanguageModel):
     _takes_json_schema: bool = True
     writes_answers: bool = True
 
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        """By an estimate, since a server's tokenizer is not at hand."""
-        return _estimate_tokens(_to_messages(conversation, task)) + task.max_tokens <= self._size
-
     def close(self) -> None:
         self._server.close()
 

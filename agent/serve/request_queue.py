@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 
@@ -36,9 +37,6 @@ class QueuedQuestion(Generic[T]):
     response: Response = NO_RESPONSE  # what is written of the answer, as far as it was checked
     token: CancellationToken = field(default_factory=CancellationToken)
 
-    def _keep_response(self, response: Response) -> None:
-        self.response = response
-
     @property
     def steps(self) -> list[str]:
         return list(dict.fromkeys(describe_call(call) for call in tuple(self.calls)))
@@ -52,7 +50,9 @@ class QueuedQuestion(Generic[T]):
         if not self.future.set_running_or_notify_cancel():
             return
         try:
-            self.future.set_result(self.work(Observer(self.calls.append, self._keep_response, self.token)))
+            self.future.set_result(
+                self.work(Observer(self.calls.append, partial(setattr, self, "response"), self.token))
+            )
         except BaseException as error:  # raised again for whoever waits, in the page or through /v1
             self.future.set_exception(error)
 

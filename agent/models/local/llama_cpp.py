@@ -119,9 +119,6 @@ class LlamaCppModel(LanguageModel):
     adapters: Mapping[str, Path] = field(default_factory=dict)
     _taught: dict[str, "LlamaCppModel"] = field(default_factory=dict)  # the same weights, each with an adapter
 
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        return len(self._tokens(self._template.render(conversation, task))) + task.max_tokens <= self._context.size
-
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
     ) -> Reply:
