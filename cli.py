@@ -159,15 +159,14 @@ class Serve(Source):
     users: Path | None = Option(None, metavar="FILE", help="Users with tokens, as `convagent users` makes it.")
     new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
     no_token: bool = Option(False, "--no-token", help="Let whoever reaches the port ask, read and delete.")
-    allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
+    allow_host: list[str] = Option([], metavar="NAME", help="A further name of this server; can be repeated.")
     public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
     allow_upload: bool = Option(False, "--allow-upload", help="Let several users add files to the folder, too.")
 
     def __call__(self) -> None:
         from agent.serve.server import ServerRequest, serve
 
-        hosts = tuple(self.allow_host or ())
-        serve(fill(ServerRequest, self, needs_token=not self.no_token, allowed_hosts=hosts))
+        serve(fill(ServerRequest, self, needs_token=not self.no_token))
 
 
 @command(app, "mcp")
