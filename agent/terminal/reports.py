@@ -157,7 +157,7 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
 
 def show_chats(chats: "Sequence[ChatSummary]") -> None:
     if not chats:
-        open_stdout().print("There are no conversations.")
+        open_stdout().print("No conversation was found.")
         return
     rows = []
     for chat in chats:
