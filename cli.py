@@ -4,7 +4,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 from typer import Argument, Option
@@ -43,13 +43,8 @@ EMBEDDER = Option(None, "--embedder", envvar="CONVAGENT_EMBEDDER", help=EMBEDDER
 ONLY = Option("", "--only", metavar="GLOB", help="Search only there (travel/, *.pdf); `/everywhere` ends it.")
 OVERWRITE = Option(False, "--overwrite", help="Replace what is there.")
 RCD_TOPICS = Argument(help="A topics file of RCD-2020.")
-if TYPE_CHECKING:
-    Edition = str
-    ExportForm = str
-else:  # the choices, for the command line
-    Edition = Literal[EDITION_NAMES]
-    ExportForm = Literal[(*EDITION_NAMES, "autojudge", "nuggetizer", "ragnarok", "trec")]
-EDITION = Option(None, "--format", help="Of the run. Default: that of the topics.")
+EDITIONS = "|".join(EDITION_NAMES)
+EDITION = Option(None, "--format", metavar=EDITIONS, help="Of the run. Default: that of the topics.")
 ON = Option("local", metavar="local|ray|ray://HOST:PORT", help="Where the --jobs are: here, or on a Ray cluster.")
 RUN_NAME = Option("convagent", help="The run's name.")
 TEAM = Option("convagent", help="The team's name (iKAT 2025).")
@@ -164,15 +159,14 @@ class Serve(Source):
     users: Path | None = Option(None, metavar="FILE", help="Users with tokens, as `convagent users` makes it.")
     new_token: bool = Option(False, "--new-token", help="Make another token; the old one ends.")
     no_token: bool = Option(False, "--no-token", help="Let whoever reaches the port ask, read and delete.")
-    allow_host: list[str] | None = Option(None, metavar="NAME", help="A further name of this server; can be repeated.")
+    allow_host: list[str] = Option([], metavar="NAME", help="A further name of this server; can be repeated.")
     public_url: str = Option("", metavar="URL", help="Where a proxy with TLS shows it: https://ask.example.org.")
     allow_upload: bool = Option(False, "--allow-upload", help="Let several users add files to the folder, too.")
 
     def __call__(self) -> None:
         from agent.serve.server import ServerRequest, serve
 
-        hosts = tuple(self.allow_host or ())
-        serve(fill(ServerRequest, self, needs_token=not self.no_token, allowed_hosts=hosts))
+        serve(fill(ServerRequest, self, needs_token=not self.no_token))
 
 
 @command(app, "mcp")
@@ -220,7 +214,7 @@ class Answer:
     ranking: Path | None = Option(None, help="Answer from it: a TREC run, a run, or topics.")
     passages: list[Path] | None = Option(None, help="Texts of the ranking's passages; can be repeated.")
     on_error: OnError = Option("stop", help="Where turns or passages of the ranking are missing.")
-    edition: Edition | None = EDITION
+    edition: str | None = EDITION
     run_name: str = RUN_NAME
     team: str = TEAM
     trace: Path | None = Option(None, help="The trace file. Default: RUN.trace.jsonl")
@@ -380,7 +374,7 @@ class Validate:
 
     run: Path = Argument(help="A run file.")
     topics: Path = Option(..., "--topics", "-t", help="The topics it answers.")
-    edition: Edition | None = EDITION
+    edition: str | None = EDITION
     collection: Literal["any", "clueweb22"] | None = Option(
         None, help="Whose ids the passages must have. Default: clueweb22 for iKAT, else any."
     )
@@ -580,7 +574,9 @@ class Report:
 def export(
     trace: Path = Argument(help="A trace file; for --format trec also a run or another ranking."),
     output: Path = Option(..., "--output", "-o", help="The run file."),
-    form: ExportForm | None = Option(None, "--format", help="Default: that of the topics."),
+    form: str | None = Option(
+        None, "--format", metavar=f"{EDITIONS}|autojudge|nuggetizer|ragnarok|trec", help="Default: that of the topics."
+    ),
     run_name: str = RUN_NAME,
     team: str = TEAM,
     overwrite: bool = OVERWRITE,
@@ -688,13 +684,14 @@ def chats(
     """
     from agent.chat.export import export_conversation
     from agent.chat.store import open_store
+    from schemas.errors import format_count
 
     store = open_store(incognito=False)
     if export is not None:
         export_conversation(store, export, output, overwrite=overwrite)
     if forget is not None:
-        turns = len(store.read_turns(forget))
-        if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns} turns?"):
+        turns = format_count(len(store.read_turns(forget)), "turn")
+        if sure or not sys.stdin.isatty() or typer.confirm(f"Delete conversation {forget} with its {turns}?"):
             store.delete_chat(forget)
     if forget is None and export is None:
         reports.show_chats(store.list_chats(" ".join(words or [])))

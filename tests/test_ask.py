@@ -32,6 +32,7 @@ def test_of_what_may_not_answer_it_says_so() -> None:
     arguments = ["ask", *asked, "--docs", DOCUMENTS, "-m", "none", "--embedder", "minilm"]
     unsure, sure = map(json.loads, CliRunner().invoke(app, [*arguments, "--json"]).stdout.splitlines())
     assert unsure["chance"] < UNSURE < 0.9 < sure["chance"]
+    assert (unsure["unsure"], sure["unsure"]) == (True, False)
     assert CliRunner().invoke(app, arguments).stdout.count(UNSURE_NOTE) == 1
 
 

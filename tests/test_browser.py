@@ -135,6 +135,11 @@ def test_a_conversation_from_signing_in_to_deleting_it(browser: Any, server: Ser
     assert page.text(".answer") == answers
     page.click(".more summary")
     page.click(".more .danger")
+    browser.switch_to.alert.dismiss()
+    assert browser.current_url == permalink
+    page.click(".more .danger")
+    assert browser.switch_to.alert.text == "Delete this conversation with its 2 turns?"
+    browser.switch_to.alert.accept()
     page.until(lambda: browser.current_url == server.address)
     assert permalink not in [link.get_attribute("href") for link in page.all("#chats a")]
 

@@ -282,6 +282,7 @@ def test_questions_to_begin_with_ratings_titles_and_all_documents(
     press(page, ".all")
     page.until(lambda: page.all("#files-list a"))
     assert "house/kettle-manual.pdf" in page.text("#files-list")
+    assert "office/aquarium.eml 4 March 2025" in page.text("#files-list").replace("\n", " ")  # sent then
     page.all("#q")[0].send_keys("KETTLE")
     page.until(lambda: len(page.all("#files-list a")) == 1)
     assert not page.scrolls_sideways()
@@ -356,10 +357,9 @@ def test_documents_are_added_by_dropping_them_or_by_the_form(
     page = Page(browser, running.address)
     page.enter(running)
     browser.execute_script(DROP)
-    page.until(lambda: page.text("#added") == "bees.md")
+    page.until(lambda: page.text("#added").startswith("Added: bees.md."))
     assert "tool.exe: is of no kind that can be read" in page.text("[role=alert]")
-    page.click(".bar a")
-    page.until(lambda: page.all("#question"))
+    assert browser.current_url == running.address
     page.click(".all")
     page.until(lambda: page.driver.refresh() or "2 documents" in page.text("h1"))
     browser.get(running.address)
@@ -367,11 +367,18 @@ def test_documents_are_added_by_dropping_them_or_by_the_form(
     assert "14 litres" in page.text("#latest .answer")
     (tmp_path / "frost.txt").write_text("The last frost comes around 19 May.\n")
     page.size(*PHONE)
-    page.click(".source summary")
+    assert (page.text(".add"), page.text(".fresh")) == ("Add documents", "+ New")
+    assert not page.scrolls_sideways()
+    page.click(".add")
+    page.until(lambda: page.all("#files-list"))
     page.all("#files")[0].send_keys(str(tmp_path / "frost.txt"))
     page.click("#upload button")
-    page.until(lambda: page.text("#added") == "frost.txt")
+    page.until(lambda: page.text("#added").startswith("Added: frost.txt."))
+    page.until(lambda: "frost.txt" in page.text("#files-list"))  # which is shown anew by itself
+    assert page.text("h1") == "3 documents in notes"
     assert sorted(path.name for path in open_folder.iterdir()) == ["bees.md", "frost.txt", "wall.md"]
+    assert not page.scrolls_sideways()
+    assert browser.get_log("browser") == []
 
 
 def test_an_upload_replaces_nothing_and_stays_in_the_folder(uploading: tuple[Server, Path]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.chat.interactive import Terminal
+from agent.chat.interactive import COMMANDS, HELP, Terminal
 from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.session import Assistant, Observer, Session
 from agent.chat.store import Store
@@ -140,6 +140,11 @@ def test_another_conversation_and_one_to_forget(terminal: Terminal) -> None:
     shown_after(terminal, "/forget")
     assert [chat.title for chat in store.list_chats()] == [QUESTION]
     assert terminal.session.turns == ()
+
+
+def test_the_help_fits_a_terminal_of_80_columns() -> None:
+    assert max(map(len, HELP.splitlines())) <= 80
+    assert all(f" {name}" in HELP for name in COMMANDS)
 
 
 def test_a_conversation_is_exported(terminal: Terminal, tmp_path: Path) -> None:

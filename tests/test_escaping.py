@@ -81,7 +81,7 @@ def test_markdown_shows_a_passage_as_it_is(renderer: MarkdownIt) -> None:
         assert words.split() == f"{defuse_citations(strip_directions(text))} [1]".split()
         assert [found[0] for found in re.finditer(r"\[\s*\d[\d, ]*\]", words)] == [OURS]
         turn = ChatTurn(text, answer_with(text, direct=text))
-        rendered = render(to_markdown((turn,), f"~/{text}"), renderer)
+        rendered = render(to_markdown((turn,), text, f"~/{text}", {}), renderer)
         assert set(re.findall(r"<(\w+)", rendered)) <= {"p", "h1", "em", "strong", "ol", "ul", "li", "code"}
         assert (rendered.count("<h1>"), rendered.count("<ol>")) == (1, 1)
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import socket
 import threading
 import time
 import traceback
@@ -11,10 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from agent.models.bundled import find_bundled_gguf
-from agent.models.catalogue import _kind_from_metadata, detect_kind, find_model_file
+from agent.models.catalogue import _kind_from_metadata, detect_kind, find_model_file, pull_model
 from agent.models.embedding.minilm import convert_to_gguf, find_weights
 from agent.models.hub import _explain, choose_file, fetch
 from agent.models.learned import QUERY_ENCODER_BASE
@@ -149,6 +151,17 @@ def test_what_came_damaged_is_not_kept(home: dict[str, str], tmp_path: Path) -> 
     result = convagent("model", "pull", "hf:us/mini", cwd=tmp_path, **home)
     assert (result.returncode, "came damaged" in result.stderr) == (6, True)
     assert not [path for path in (tmp_path / "hf").rglob("*") if path.is_file() and path.stat().st_size > 1000]
+
+
+def test_without_a_network_it_is_told_at_once_and_other_names_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{taken.getsockname()[1]}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with pytest.raises(MissingError, match=r"out of reach \([^\n]*refused\)\n  Connect this machine") as told:
+        fetch("hf:us/mini")  # no retry, each of which would be told
+    assert "\n" not in told.value.what
+    with pytest.raises(UsageError, match=r"unknown model 'nosuch' \(available: minilm, multilingual, hf:"):
+        pull_model("nosuch")
 
 
 def test_what_goes_wrong_is_told_with_what_to_do_and_no_token(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.chat.session import Assistant, Session, to_history
-from agent.chat.small_talk import reply_to_small_talk
+from agent.chat.small_talk import NOTED, reply_to_small_talk
 from agent.chat.store import Store
 from agent.terminal.progress import stage_progress
 from agent.turn.interface_sentences import SENTENCES
@@ -72,6 +72,17 @@ def test_replies_are_in_the_language_of_the_greeting(folder: Collection) -> None
         ("Auf Wiedersehen", SENTENCES["de"].goodbye),
     ):
         assert reply(utterance, folder) == said
+
+
+def test_a_remark_is_heeded_and_what_asks_is_answered(folder: Collection) -> None:
+    assert reply("I am allergic to nuts.", folder) == reply("I'm vegan", folder) == NOTED
+    for asked in (
+        "I am allergic to nuts. Which cake?",
+        "I'm vegan what can I bake",
+        "I avoid the motorway.",
+        "My bike",
+    ):
+        assert find_kind(asked, folder) is None
 
 
 def test_documents_are_listed(folder: Collection) -> None:

@@ -3,6 +3,7 @@
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.test_topics import write
 
 
 def answered(question: str, reply: str, number: int = 1) -> TurnResult:
-    passage = Passage("bread.md:1-2", reply)
+    passage = Passage("bread.md:1-2", reply, title="Re: Baking without wheat")
     chosen = (ScoredStatement(Statement("1", "I am vegetarian."), 0.7),)
     response = Response((Sentence(reply, (passage.id,)),))
     return TurnResult(f"1_{number}", Query(question), chosen, (Hit(passage.id, 2.0),), (passage,), (response,))
@@ -40,6 +41,10 @@ def test_a_conversation_is_kept_found_and_forgotten(store: Store) -> None:
         (chat, "Which bread?", 2),
     ]
     assert [found.id for found in store.list_chats("TWO days")] == [chat]
+    assert len(store.list_chats("baking bread.md")) == 2  # the title of a source, and its document
+    store.rename_chat(chat, "Crumbs")
+    assert [found.id for found in store.list_chats("crumbs two")] == [chat]
+    store.rename_chat(chat, "")
     assert [found.id for found in store.list_chats("100 %")] == [other]
     assert store.list_chats("100 days") == ()
     assert store.read_source(other) == "recipes"
@@ -94,7 +99,8 @@ def test_a_store_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
     store.rename_chat(chat, "  Bread\n again ")
     store.rate_turn(chat, 1, "good")
     assert (store.list_chats()[0].title, store.read_ratings(chat)) == ("Bread again", {1: "good"})
-    assert "*Rated good.*" in render_conversation(store, chat, ".md").decode()
+    exported = render_conversation(store, chat, ".md").decode()
+    assert (exported.startswith("# Bread again\n"), "*Rated good.*" in exported) == (True, True)
     store.rename_chat(chat, " ")
     store.replace_turn(chat, 1, store.read_turns(chat)[0])  # another answer, of which nothing is known
     assert (store.list_chats()[0].title, store.read_ratings(chat)) == ("Which bread?", {})
@@ -161,9 +167,13 @@ def test_a_conversation_becomes_markdown_and_a_test_case(tmp_path: Path) -> None
         ChatTurn("Which bread?", answered("Which bread?", "Rice bread.")),
         ChatTurn("Why?", answered("Why?", "Gluten.")),
     )
-    begun = to_markdown(turns, "notes").partition("\n\n**Why?**")[0]
-    assert begun == ("# Which bread?\n\n*Asked of notes.*\n\n**Which bread?**\n\nRice bread. [1]\n\n1. `bread.md:1-2`")
-    topics = read_topics(write(tmp_path / "topics.json", to_topics(turns, [Statement("4", "I bake.")], 7).decode()))
+    begun = to_markdown(turns, "Bread", "notes", {}).partition("\n\n**Why?**")[0]
+    assert begun == ("# Bread\n\n*Asked of notes.*\n\n**Which bread?**\n\nRice bread. [1]\n\n1. `bread.md:1-2`")
+    later = ChatTurn("Why?", replace(turns[1].answered, query=Query("Why?", rewrite="Why rice bread?")))
+    assert "**Why?**\n\n*Searched for: Why rice bread?*\n\nGluten" in to_markdown((later,), "Bread", "notes", {})
+    written = to_topics(turns, [Statement("4", "I bake.")], 7, "Bread").decode()
+    topics = read_topics(write(tmp_path / "topics.json", written))
+    assert '"title": "Bread"' in written
     assert topics.edition == "ikat-2023"
     assert topics.turn_ids() == ["7-1_1", "7-1_2"]
     assert [statement.text for statement in topics.topics[0].ptkb] == ["I bake.", "I am vegetarian."]

@@ -76,6 +76,7 @@ def describe_answer(question: str, answered: TurnResult) -> dict[str, Any]:
         "question": question,
         "searched_for": answered.query.standalone,
         "answered": bool(response.used) and not says_not_found(response),
+        "unsure": response.is_unsure,
         "chance": None if response.chance is None else round(response.chance, 2),
         "direct": response.direct,
         "sentences": [

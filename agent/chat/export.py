@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ from agent.terminal.output import open_stdout, to_one_line, to_plain_text
 from agent.tracks.ikat.ikat_2023 import Topic, TopicTurn
 from indexes.storage.files import check_writable, write_atomically
 from indexes.text.control_characters import strip_directions
-from schemas.errors import InvalidInputError, UsageError
+from schemas.errors import InvalidInputError, UsageError, format_count
 from schemas.records import Response, Sentence, Statement, TurnResult
 
 
@@ -33,26 +32,31 @@ def export_conversation(store: Store, chat: int, path: Path | None, *, overwrite
 def render_conversation(store: Store, chat: int, suffix: str) -> bytes:
     """A conversation: as Markdown (`.md`), or as iKAT topics (`.json`). Raises `UsageError` for another ending."""
     turns = store.read_turns(chat)
+    title = store.read_title(chat) or turns[0].utterance
     if suffix == ".json":
-        return to_topics(turns, store.list_statements(), chat)
+        return to_topics(turns, store.list_statements(), chat, title)
     if suffix == ".md":
-        return to_markdown(turns, store.read_source(chat), store.read_ratings(chat)).encode()
+        return to_markdown(turns, title, store.read_source(chat), store.read_ratings(chat)).encode()
     raise UsageError("the file ends neither in .md nor in .json", remedy="Such as: conversation.md")
 
 
-def to_markdown(turns: Sequence[ChatTurn], source: str, ratings: Mapping[int, str] = MappingProxyType({})) -> str:
+def to_markdown(turns: Sequence[ChatTurn], title: str, source: str, ratings: Mapping[int, str]) -> str:
     """The conversation as Markdown: questions, answers, their sources, and what the person thinks of them."""
-    questions = [" ".join(escape_markdown(turn.utterance).split()) for turn in turns]
-    lines = [f"# {questions[0]}", "", f"*Asked of {escape_markdown(source)}.*"]
-    for place, (question, turn) in enumerate(zip(questions, turns, strict=True), start=1):
-        response = turn.answered.response
+    lines = [f"# {_escape_line(title)}", "", f"*Asked of {escape_markdown(source)}.*"]
+    for place, turn in enumerate(turns, start=1):
+        response, searched_for = turn.answered.response, turn.answered.query.standalone
         sources = [f"{number}. {to_code_span(id)}" for number, id in enumerate(response.used, start=1)]
-        lines += ["", f"**{question}**"]
+        lines += ["", f"**{_escape_line(turn.utterance)}**"]
+        lines += ["", f"*Searched for: {_escape_line(searched_for)}*"] if searched_for != turn.utterance else []
         lines += ["", f"*{UNSURE_NOTE}*"] if response.is_unsure else []
         lines += ["", " ".join(mark_in_markdown(response)) or "*Nothing was found.*"]
         lines += ["", *sources] if sources else []
         lines += ["", f"*Rated {ratings[place]}.*"] if place in ratings else []
     return "\n".join([*lines, ""])
+
+
+def _escape_line(text: str) -> str:
+    return " ".join(escape_markdown(text).split())
 
 
 def mark_in_markdown(response: Response) -> list[str]:
@@ -83,7 +87,7 @@ def _number_sources(response: Response, sentences: Sequence[Sentence], escape: C
     ]
 
 
-def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: int) -> bytes:
+def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: int, title: str) -> bytes:
     """The conversation as an iKAT 2023 topics file, with convagent's rewrites, statements and citations as its labels.
 
     To make a test case of it, correct these labels.
@@ -94,7 +98,7 @@ def to_topics(turns: Sequence[ChatTurn], statements: Sequence[Statement], chat: 
     numbers = {id: number for number, id in enumerate(texts, start=1)}
     topic = Topic(
         number=f"{chat}-1",
-        title=turns[0].utterance,
+        title=title,
         ptkb={str(numbers[id]): text for id, text in texts.items()},
         turns=[
             TopicTurn(
@@ -135,7 +139,7 @@ def _show_answered(console: Any, turn: TurnResult) -> None:
         console.print(to_plain_text(text, style))
 
     say(f"{turn.turn_id}  {turn.query.utterance}", "bold")
-    say(f"searched for “{turn.query.standalone}”, {len(turn.hits)} passages", "dim")
+    say(f"searched for “{turn.query.standalone}”, {format_count(len(turn.hits), 'passage')}", "dim")
     for chosen in turn.selected_statements:
         say(f"knowing: {chosen.statement.text}  ({chosen.score:+.2f})", "cyan")
     if turn.response.direct:

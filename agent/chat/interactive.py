@@ -27,15 +27,15 @@ from schemas.records import Call, Response, TurnResult
 
 HELP = """\
 Ask, and go on asking. Commands:
-  /sources           the sources of the last answer       /open N        one of them, the sentences it lent marked
-  /nearby            what came near the last answer       /retry         the last question again
-  /copy              the last answer to the clipboard     /rate good     or bad: what you think of it
-  /about-me          what I know about you                /about-me add I am vegetarian.
-  /about-me remove N                                      /remember      keep what you said about yourself
-  /new               start another conversation           /forget        delete this one
-  /only WHERE        only there (travel/, *.pdf, 2025)   /everywhere    search everything again
-  /model NAME        answer with another model            /export FILE   .md to read, .json as iKAT topics
-  /help              this                                 /quit          or Ctrl-D
+  /sources      of the last answer       /open N       one, what it lent marked
+  /nearby       what came near it        /retry        the last question again
+  /copy         it to the clipboard      /rate good    or bad: what you think
+  /about-me     what I know about you    /remember     what you said of yourself
+  /about-me add I am vegetarian.         /about-me remove N
+  /new          another conversation     /forget       delete this one
+  /only WHERE   travel/, *.pdf, 2025     /everywhere   search everything again
+  /model NAME   answer with another      /export FILE  .md, .json (iKAT topics)
+  /help         this                     /quit         or Ctrl-D
 I also understand: which documents do you have?; only in travel/; mails of 2025
 Alt-Enter starts a new line. Ctrl-C stops an answer, or clears the line."""
 OTHER_LANGUAGE = "(Documents in another language: `convagent model pull multilingual`, then --embedder multilingual.)"
@@ -358,7 +358,10 @@ def start_chat(asked: Asked, chat: int | None, *, continue_last: bool) -> int:
         raise UsageError("--incognito knows no conversation to go on with", remedy="Leave one of the two out.")
     store = open_store(incognito=asked.incognito)
     if continue_last and chat is None:
-        chat = _find_last_chat(store)
+        if not (kept := store.list_chats(most=1)):
+            remedy = "Start one: `convagent chat --docs FOLDER`."
+            raise MissingError("there is no conversation to go on with", remedy=remedy)
+        chat = kept[0].id
     if chat is not None and not (asked.docs or asked.index):
         asked = replace(asked, docs=Path(store.read_source(chat)))
     words_first = sys.stdin.isatty()  # through a pipe, answers wait for all vectors, and so can be repeated
@@ -383,9 +386,3 @@ def answer_questions(questions: Sequence[str], asked: Asked, *, as_json: bool) -
                 print_json(describe_answer(question, session.ask(question)))
             else:
                 terminal.ask(question)
-
-
-def _find_last_chat(store: Store) -> int:
-    for chat in store.list_chats(most=1):
-        return chat.id
-    raise MissingError("there is no conversation to go on with", remedy="Start one: `convagent chat --docs FOLDER`.")

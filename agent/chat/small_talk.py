@@ -10,8 +10,10 @@ from itertools import islice
 
 from agent.chat.dated_documents import describe_listing, find_listing
 from agent.chat.scope import change_scope, find_scope_request, keep_to_scope
+from agent.chat.self_disclosure import find_self_disclosures
 from agent.chat.store import ChatTurn, TurnKind
 from agent.turn.interface_sentences import SENTENCES, choose_talk
+from agent.turn.safety.needs import split_told
 from agent.turn.whole_answer import list_sections
 from indexes.documents.collection import ENDINGS, Collection
 from indexes.text.analysis import ENGLISH
@@ -21,6 +23,7 @@ from schemas.records import Query, Response, Sentence, Turn, TurnResult, find_do
 MAX_CHARACTERS = 120  # of an utterance that may be small talk
 MAX_FOLLOW_UPS, MAX_PASSAGES = 3, 60  # offered; passages of a document in which sections are looked for
 MAX_WORDS = 8  # of a title in a question that is offered
+NOTED = "I heed that in this conversation."
 HELP = (
     "Ask a question, and go on asking: I follow what was said.",
     "You can also say “which documents do you have?”, or “only in” a folder.",
@@ -30,6 +33,7 @@ _PRAISE, _THANKS, _GREETING, _FAREWELL = (
     f"(?:{match_any(f'talk.{kind}')})" for kind in ("agreement", "thanks", "greeting", "farewell")
 )
 _HELPED, _NAMES = (f"(?: (?:{match_any(f'talk.{kind}')}))?" for kind in ("helped", "names"))
+_ASKING = re.compile(r"\b(?:what|which|how|where|when|who|can|could|may|should|tell|recommend)\b", re.IGNORECASE)
 # In this order; each is the whole of an utterance, in lower case and without punctuation.
 PATTERNS: dict[TurnKind, str] = {
     "farewell": f"(?:(?:{_PRAISE}|{_THANKS}) )*{_FAREWELL}(?: (?:{_FAREWELL}|(?:and )?{_THANKS}))*",
@@ -54,6 +58,8 @@ def reply_to_small_talk(turn: Turn, collection: Collection, scope: str = "") -> 
         return None
     elif kind := _recognise_courtesy(utterance):
         said = _reply_to_courtesy(kind, utterance, collection.name)
+    elif _is_remark(utterance):
+        kind, said = "question", (NOTED,)  # a question, in that it counts in those that follow
     elif wanted := find_listing(utterance, collection):
         kind, said = "documents", (describe_listing(wanted, keep_to_scope(scope, collection)),)
     else:
@@ -67,6 +73,12 @@ def _recognise_courtesy(utterance: str) -> TurnKind | None:
     text = unicodedata.normalize("NFKC", utterance).replace("’", "'").casefold()
     words = " ".join(re.sub(r"[^\w'-]+", " ", text).split())
     return next((kind for kind, pattern in PATTERNS.items() if re.fullmatch(pattern, words)), None)
+
+
+def _is_remark(utterance: str) -> bool:
+    """Whether all that is said is what the person must avoid: "I am allergic to nuts." """
+    told, rest = split_told(utterance)
+    return bool(told) and not rest and bool(find_self_disclosures(utterance)) and not _ASKING.search(utterance)
 
 
 def _reply_to_courtesy(kind: TurnKind, utterance: str, name: str) -> tuple[str, ...]:

@@ -193,10 +193,15 @@ class Store:
             raise RunError(what, where=str(self._path), remedy=remedy) from error
 
     def list_chats(self, words: str = "", most: int | None = None) -> tuple[ChatSummary, ...]:
-        """Conversations in which all of some words were said, the latest first, at most so many; without words, all."""
+        """Conversations that have all of some words, the latest first, at most so many; without words, all.
+
+        Words are looked for in what was said, in the title, and in the names and titles of sources.
+        """
         wanted = words.casefold().split()
-        text = "(SELECT GROUP_CONCAT(utterance || ' ' || reply, ' ') FROM turns WHERE chat = c.id)" if wanted else "''"
-        columns = "c.id, c.started, c.source, COALESCE(named.title, t.utterance)"
+        title = "COALESCE(named.title, t.utterance)"
+        said = f"(SELECT {title} || GROUP_CONCAT(' ' || utterance || ' ' || reply) FROM turns WHERE chat = c.id)"  # noqa: S608 - constants
+        text = said if wanted else "''"
+        columns = f"c.id, c.started, c.source, {title}"
         query = (
             f"SELECT {columns}, (SELECT COUNT(*) FROM turns WHERE chat = c.id), {text} "  # noqa: S608 - constants
             "FROM chats c JOIN turns t ON t.chat = c.id AND t.number = 1 LEFT JOIN titles named ON named.chat = c.id "
@@ -212,6 +217,11 @@ class Store:
         for (source,) in self._select("SELECT source FROM chats WHERE id = ? AND user = ?", chat, self._user):
             return str(source)
         raise _no_chat(chat)
+
+    def read_title(self, chat: int) -> str:
+        """The title that the person gave a conversation; "" for none."""
+        query = f"SELECT title FROM titles WHERE chat = ? AND {OF_USER}"  # noqa: S608 - a constant
+        return "".join(title for (title,) in self._select(query, chat, self._user))
 
     def rename_chat(self, chat: int, title: str) -> None:
         """Give a conversation a title; an empty one is its first question again. Raises `MissingError` as below."""
@@ -269,7 +279,10 @@ class Store:
 
 
 def _to_columns(turn: ChatTurn) -> tuple[str, str, bytes]:
-    return turn.utterance, turn.answered.response.text, msgspec.json.encode(turn)
+    """What was asked, what a search finds of the reply (its sources' names and titles, too), and the whole."""
+    response, passages = turn.answered.response, turn.answered.passages
+    sources = (f"{passage.document} {passage.title}" for passage in passages if passage.id in response.used)
+    return turn.utterance, " ".join((response.direct, response.text, *sources)), msgspec.json.encode(turn)
 
 
 def explain_failure(error: sqlite3.Error, where: str) -> RunError:

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 import prompts
 from agent.evaluation.scores import Scores, check_turns_shared, read_run_file
-from agent.models.protocol import Conversation, LanguageModel, Task
+from agent.models.protocol import Conversation, LanguageModel, PromptTooLongError, Task
 from agent.models.registry import MODEL_CHOICES, open_embedder, open_model
 from agent.tracks.files import read_topics
 from agent.tracks.lenient_reading import IS_ID, Oddities, decode_leniently, report_oddities
@@ -292,9 +292,8 @@ def _ask_all(llm: LanguageModel, query: str, answer: str, texts: Sequence[str]) 
         tokens = REPLY_TOKENS + VERDICT_TOKENS * len(batch)
         task = Task("assign", prompt.instruction, prompt.opening, max_tokens=tokens)
         labels: list[Verdict] = [None] * len(batch)
-        with suppress(ModelReplyError):
-            if llm.fits(conversation, task):
-                labels = llm.ask(conversation, task, _reply_type(len(batch))).labels
+        with suppress(ModelReplyError, PromptTooLongError):
+            labels = llm.ask(conversation, task, _reply_type(len(batch))).labels
         verdicts += labels
     return verdicts
 

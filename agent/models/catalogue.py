@@ -19,7 +19,7 @@ from agent.models.local.hardware import physical_cores
 from agent.models.registry import find_gguf_file, is_server_address
 from indexes.storage.directories import make_private_directory
 from indexes.storage.files import hash_file, write_json_atomically
-from schemas.errors import ConvagentError, MissingError, RunError, UsageError
+from schemas.errors import ConvagentError, InvalidInputError, MissingError, RunError, UsageError
 
 Kind = Literal["language", "embedding", "other", "unreadable"]
 WEIGHTS = {"minilm": minilm.WEIGHTS, "multilingual": multilingual.WEIGHTS}  # to be pulled
@@ -93,6 +93,10 @@ def pull_model(name: str) -> tuple[Path, bool]:
     """The file of a model, and whether it had to be fetched. Errors: those of `fetch` and `_pull_weights`."""
     if weights := WEIGHTS.get(name):
         return _pull_weights(weights)
+    if not name.startswith(PREFIX):
+        choices = f"{', '.join(WEIGHTS)}, hf:user/repo[:quant]"
+        remedy = "`convagent model list` has some of the hub, with their sizes."
+        raise UsageError(f"unknown model {name!r} (available: {choices})", remedy=remedy)
     before = {path for files in list_cached_files().values() for path in files.values()}
     path = fetch(name)
     return path, path not in before
@@ -124,10 +128,15 @@ def find_model_file(name: str) -> Path:
 
 def detect_kind(path: Path) -> Kind:
     """What a GGUF is for, by its metadata (a tenth of a second). `other`: rerankers, models for pictures or sound."""
-    from agent.models.local.llama_cpp import read_metadata
+    from agent.models.local.weights import load_weights
 
-    metadata = read_metadata(path)
-    return "unreadable" if metadata is None else _kind_from_metadata(metadata)
+    try:
+        weights = load_weights(path, vocabulary_only=True)
+    except InvalidInputError:
+        return "unreadable"
+    metadata = weights.metadata()
+    weights.close()
+    return _kind_from_metadata(metadata)
 
 
 def _kind_from_metadata(metadata: Mapping[str, str]) -> Kind:

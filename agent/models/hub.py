@@ -7,6 +7,7 @@ is used.
 
 import errno
 import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from schemas.secrets import hide_secrets
 PREFIX = "hf:"
 PREFERRED = ("q4_k_m", "q8_0", "f16")  # the first of these, where a repository has several and none is named
 SHA256_DIGITS = 64
+CONNECT_SECONDS = 5.0  # until the hub is taken to be out of reach
 _NAME = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:/(?P<file>.+\.gguf)|:(?P<quant>[\w.-]+))?")
 _REMEDIES = {  # by the name of the hub's error; the first that fits
     "GatedRepoError": "Its owners want to be asked: accept their terms on the hub, and log in with `hf auth login`.",
@@ -41,6 +43,11 @@ def fetch(name: str) -> Path:
 
     if HF_HUB_OFFLINE:
         return find_cached(name)
+    if why := _explain_unreachable():
+        with suppress(MissingError):
+            return find_cached(name)
+        remedy = "Connect this machine to the network, and try again."
+        raise MissingError(f"{name} cannot be had: the hub is out of reach ({why})", remedy=remedy)
     try:
         if not file:
             files = HfApi().list_repo_files(repo)
@@ -50,6 +57,21 @@ def fetch(name: str) -> Path:
         raise
     except Exception as error:  # the errors of the hub, its cache and the connection share no base
         raise _explain(name, error) from error
+
+
+def _explain_unreachable() -> str:
+    """Why no connection to the hub can be opened, asked once; "" where it answers.
+
+    The library would try six times, and say so each time. It goes on doing so for a connection that breaks off.
+    """
+    from huggingface_hub import get_session
+    from huggingface_hub.constants import ENDPOINT
+
+    try:
+        get_session().head(ENDPOINT, timeout=CONNECT_SECONDS)
+    except Exception as error:  # the transport's
+        return re.sub(r"\[Errno \S+\] ", "", " ".join(hide_secrets(str(error)).split())) or type(error).__name__
+    return ""
 
 
 def find_cached(name: str) -> Path:

@@ -44,10 +44,6 @@ class RefusedError(ModelError):
     """The server does not take the request as it is."""
 
 
-class UnusableError(Exception):
-    """A reply that is not read on."""
-
-
 class Training(Struct):
     n_ctx_train: int | None = None  # tokens; of llama-server, which may have been started with fewer
 
@@ -182,8 +178,6 @@ class Connection:
         if isinstance(error, TimeoutError):
             remedy = "Set CONVAGENT_TIMEOUT to more seconds."
             return ModelError(f"no reply within {self._seconds:g} s", where=self.base, remedy=remedy)
-        if isinstance(error, UnusableError):
-            return ModelError(f"the server's reply cannot be used: {error}", where=self.base)
         cause = error.__cause__ or error
         why = strip_control_characters(str(cause)) or type(cause).__name__
         remedy = "Is the server running, and the address right?"
@@ -191,7 +185,7 @@ class Connection:
 
     def _open_client(self) -> AsyncOpenAI:
         trust_env = not is_loopback(urlsplit(self.base).hostname or "")
-        hooks: Any = {"request": [self._prepare_request], "response": [_bound_reply]}
+        hooks: Any = {"request": [self._prepare_request], "response": [self._bound_reply]}
         try:
             transport = DefaultAsyncHttpxClient(follow_redirects=False, trust_env=trust_env, event_hooks=hooks)
         except OSError:
@@ -217,31 +211,32 @@ class Connection:
             request.headers["Authorization"] = f"Bearer {self._key}"
         request.headers["Accept-Encoding"] = "identity"  # a few packed bytes may stand for gigabytes
 
+    async def _bound_reply(self, response: httpx2.Response) -> None:
+        """A hook of the transport."""
+        packed = response.headers.pop("content-encoding", "identity").strip().lower()
+        response.stream = BoundedStream(response.stream, packed, self.base)
+
 
 class BoundedStream(httpx2.AsyncByteStream):
     """What comes of a reply, which must be unpacked and of at most `MAX_REPLY_BYTES`."""
 
-    def __init__(self, stream: Any, packed: str) -> None:
-        self._stream, self._packed = stream, packed
+    def __init__(self, stream: Any, packed: str, where: str) -> None:
+        self._stream, self._packed, self._where = stream, packed, where
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._packed not in ("identity", ""):
-            raise UnusableError(f"it is packed as {self._packed[:40]!r}, which was not asked for")
+            what = f"the server's reply cannot be used: it is packed as {self._packed[:40]!r}, which was not asked for"
+            raise ModelError(what, where=self._where)
         total = 0
         async for chunk in self._stream:
             total += len(chunk)
             if total > MAX_REPLY_BYTES:
-                raise UnusableError(f"it has more than {MAX_REPLY_BYTES >> 20} MB")
+                what = f"the server's reply cannot be used: it has more than {MAX_REPLY_BYTES >> 20} MB"
+                raise ModelError(what, where=self._where)
             yield chunk
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-async def _bound_reply(response: httpx2.Response) -> None:
-    """A hook of the transport."""
-    packed = response.headers.pop("content-encoding", "identity").strip().lower()
-    response.stream = BoundedStream(response.stream, packed)
 
 
 @cache

@@ -52,10 +52,6 @@ class ServerModel(LanguageModel):
     _takes_json_schema: bool = True
     writes_answers: bool = True
 
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        """By an estimate, since a server's tokenizer is not at hand."""
-        return _estimate_tokens(_to_messages(conversation, task)) + task.max_tokens <= self._size
-
     def close(self) -> None:
         self._server.close()
 
@@ -172,14 +168,11 @@ def _parse_address(name: str) -> tuple[str, str]:
 def _to_messages(conversation: Conversation, task: Task) -> list[dict[str, str]]:
     """The conversation with the instruction after its last message. Half a character, which UTF-8 lacks, is a `?`."""
     shown = conversation.messages or (Message("user", ""),)
-    contents = [message.text.strip() for message in shown]
-    contents[-1] = "\n\n".join(part for part in (contents[-1], task.instruction.strip()) if part)
     roles = ["system", *(message.role for message in shown)]
-    texts = [conversation.system.strip(), *contents]
-    return [
-        {"role": role, "content": text.encode("utf-8", "replace").decode()}
-        for role, text in zip(roles, texts, strict=True)
-    ]
+    texts = [conversation.system.strip(), *(message.text.strip() for message in shown)]
+    texts[-1] = f"{texts[-1]}\n\n{task.instruction.strip()}".strip()
+    pairs = zip(roles, texts, strict=True)
+    return [{"role": role, "content": text.encode("utf-8", "replace").decode()} for role, text in pairs]
 
 
 def _estimate_tokens(messages: Sequence[Mapping[str, str]]) -> int:

@@ -34,18 +34,13 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a model is to do with a conversation.
-
-    `instruction` follows the last message (empty: simply go on with the conversation). `opening` is the beginning of
-    the reply, which the model need not write. With a `seed` the reply is sampled, repeatably; without one it is the
-    likeliest.
-    """
+    """What a model is to do with a conversation."""
 
     name: str
-    instruction: str = ""
-    opening: str = ""
+    instruction: str = ""  # follows the last message; empty: simply go on with the conversation
+    opening: str = ""  # the beginning of the reply, which the model need not write
     max_tokens: int = 128
-    seed: int | None = None
+    seed: int | None = None  # the reply is sampled, repeatably; without one it is the likeliest
     adapter: str = ""  # what the model was taught for it (`LanguageModel.adapters`), which reads a prompt of its own
 
 
@@ -64,10 +59,6 @@ class LanguageModel(Protocol):
     has_likelihoods: bool = False  # whether `score` is a likelihood; else it counts shared words
     adapters: Collection[str] = ()  # the tasks that it was taught
 
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        """Whether the whole conversation, the task and the longest reply fit in what the model reads at once."""
-        return True
-
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
     ) -> Reply:
@@ -76,8 +67,8 @@ class LanguageModel(Protocol):
         `on_text` is handed the reply while it is written, as the model writes it: without the opening, from the front
         again where it is asked anew, and never where the reply was known.
         Where not everything fits, the oldest exchanges are left out, and the trace says so. Raises `ModelReplyError`
-        where the reply is of another form, `ModelError` where the model cannot be asked or not even the newest message
-        and the task fit.
+        where the reply is of another form, `PromptTooLongError` where not even the newest message and the task fit,
+        `ModelError` where the model cannot be asked.
         """
 
     def close(self) -> None:
@@ -91,6 +82,10 @@ class LanguageModel(Protocol):
         """
 
 
+class PromptTooLongError(ModelError):
+    """Not even the newest message and the task fit."""
+
+
 def fit_prompt(
     conversation: Conversation,
     task: Task,
@@ -100,14 +95,14 @@ def fit_prompt(
 ) -> tuple[Prompt, tuple[str, ...]]:
     """The prompt of at most `room` tokens, and what is left out of it: the oldest exchanges give way.
 
-    Raises `ModelError` where even the newest message and the task do not fit.
+    Raises `PromptTooLongError` where even the newest message and the task do not fit.
     """
     for left_out in range((len(conversation.messages) + 1) // 2 or 1):
         prompt = render(replace(conversation, messages=conversation.messages[2 * left_out :]))
         if (tokens := count_tokens(prompt)) <= room:
             return prompt, tuple(f"exchange {number}" for number in range(1, left_out + 1))
     what = f"the prompt of step {task.name!r} takes {tokens} tokens, and {max(room, 0)} are left beside its reply"
-    raise ModelError(what, remedy="Shorten the turn, or use a model that reads more at once.")
+    raise PromptTooLongError(what, remedy="Shorten the turn, or use a model that reads more at once.")
 
 
 TEMPERATURE = 0.8  # of a sampled reply

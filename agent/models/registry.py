@@ -119,24 +119,24 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
     if name == "none":
         return None
     stop_spinning_threads()
-    if name in (None, "minilm"):
-        try:
-            return _open_minilm(minilm.find_weights(), threads or threads_to_use())
-        except MissingError as error:
-            if name is not None:
-                raise
-            log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
-            return None
+    many = threads or threads_to_use()
     if name == "multilingual":
-        source, many = multilingual.find_weights(), threads or threads_to_use()
+        found = multilingual.open_multilingual(multilingual.find_weights(), many)
         weights = minilm.find_weights() if minilm.WEIGHTS.find_file() else None
         read_table = _keep_tables(weights, many) if weights else None
-        found = multilingual.open_multilingual(source, many)
         return replace(found, read=_keep_reading(weights, many), read_table=read_table)
-    path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
-    from agent.models.embedding.llama_cpp import open_gguf
+    if name not in (None, "minilm"):
+        from agent.models.embedding.llama_cpp import open_gguf
 
-    return open_gguf(path, name=shown_name, digest=hash_file(path), threads=threads or threads_to_use())
+        path, shown_name = find_gguf_file(name, "embedding model", EMBEDDER_CHOICES)
+        return open_gguf(path, name=shown_name, digest=hash_file(path), threads=many)
+    try:
+        return _open_minilm(minilm.find_weights(), many)
+    except MissingError as error:
+        if name is not None:
+            raise
+        log.info("Searching by words alone: %s (%s)", error.what, error.remedy)
+        return None
 
 
 def _open_minilm(weights: Path, threads: int) -> Embedder:

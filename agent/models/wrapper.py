@@ -44,9 +44,6 @@ class ModelWrapper:
             raise AttributeError(name)
         return getattr(self._llm, name)
 
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        return self._llm.fits(conversation, task)
-
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
     ) -> Reply:

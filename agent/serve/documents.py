@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from agent.chat.citations import TextPiece, shown_sources
-from agent.chat.dated_documents import find_status
+from agent.chat.dated_documents import find_status, list_items
 from agent.chat.session import Assistant
 from agent.chat.store import Store
 from agent.serve.rendering import UNCACHED, read_number, render_page
@@ -65,6 +65,7 @@ class DocumentPages:
             "assistant": self.assistant,
             "words": words,
             "total": len(names),
+            "sent": {item.name: item.written for item in list_items(collection) if item.is_message} if found else {},
             "files": [(name, find_status(name, collection)) for name in found[:FILES_SHOWN]],
             "more": len(found[FILES_SHOWN:]),
             "pages": self,

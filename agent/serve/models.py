@@ -90,7 +90,8 @@ class ModelPages:
             return
         try:
             if fetch.process.returncode:
-                fetch.problem = said.strip().removeprefix("convagent: ") or "it could not be fetched"
+                told = said.rpartition("convagent: ")[2].strip()  # without what libraries said before it
+                fetch.problem = told.replace("\n  ", ". ") or "it could not be fetched"
             else:
                 self._switch(fetch.model.name)
                 self.fetch = None

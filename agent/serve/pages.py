@@ -227,6 +227,7 @@ class Pages:
             "starters": () if turns or pending else suggest_questions(collection),
             "follow_ups": suggest_follow_ups(turns[-1], collection) if turns and not pending and not unkept else (),
             "chat": chat,
+            "title": "" if chat is None or unkept else store.read_title(chat),
             "turns": turns[: pending.replaces - 1] if pending and pending.replaces else turns,
             "source": assistant.source if chat is None or unkept else store.read_source(chat),
             "assistant": assistant,

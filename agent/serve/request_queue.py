@@ -3,7 +3,9 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 
@@ -36,9 +38,6 @@ class QueuedQuestion(Generic[T]):
     response: Response = NO_RESPONSE  # what is written of the answer, as far as it was checked
     token: CancellationToken = field(default_factory=CancellationToken)
 
-    def _keep_response(self, response: Response) -> None:
-        self.response = response
-
     @property
     def steps(self) -> list[str]:
         return list(dict.fromkeys(describe_call(call) for call in tuple(self.calls)))
@@ -51,13 +50,14 @@ class QueuedQuestion(Generic[T]):
     def run(self) -> None:
         if not self.future.set_running_or_notify_cancel():
             return
+        observer = Observer(self.calls.append, partial(setattr, self, "response"), self.token)
         try:
-            self.future.set_result(self.work(Observer(self.calls.append, self._keep_response, self.token)))
+            self.future.set_result(self.work(observer))
         except BaseException as error:  # raised again for whoever waits, in the page or through /v1
             self.future.set_exception(error)
 
 
-class RequestQueue:
+class RequestQueue(AbstractContextManager["RequestQueue"]):
     """Where questions wait. Use it as a context manager: at its end, questions that are left are cancelled.
 
     The thread is a daemon: an answer that hangs (a model's server that says nothing) does not keep the process alive.
@@ -70,9 +70,6 @@ class RequestQueue:
         self._ended = False
         self._thread = threading.Thread(target=self._answer_questions, name="answering", daemon=True)
         self._thread.start()
-
-    def __enter__(self) -> "RequestQueue":
-        return self
 
     def __exit__(self, *_: object) -> None:
         with self._changed:

@@ -54,7 +54,7 @@ class ServerRequest(Asked):
     needs_token: bool = True
     new_token: bool = False
     users: Path | None = None  # a file of users, in place of the one token
-    allowed_hosts: tuple[str, ...] = ()  # further names of this server
+    allow_host: Sequence[str] = ()  # further names of this server
     public_url: str = ""  # under which a proxy shows it
     allow_upload: bool = False  # of documents into the folder, through the page, by others than one person here
     open_browser: bool = False
@@ -69,7 +69,7 @@ def serve(request: ServerRequest) -> None:
     """
     source = request.find_source()
     origin = read_public_origin(request.public_url) if request.public_url else ""
-    names = list_names(request.host, origin, request.allowed_hosts)
+    names = list_names(request.host, origin, request.allow_host)
     access, token = open_access(request)
     with ExitStack() as opened:
         listening = opened.enter_context(open_socket(request.host, request.port))

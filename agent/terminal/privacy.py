@@ -118,12 +118,8 @@ def _list_traces() -> Iterator[Place]:
 
 
 def _list_own() -> Iterator[Place]:
-    for directory in dict.fromkeys((find_data_directory(), name_cache_directory())):
-        yield from _list_directory(directory)
-
-
-def _list_directory(directory: Path) -> Iterator[Place]:
-    for entry in sorted(directory.iterdir()) if directory.is_dir() else ():
+    homes = filter(Path.is_dir, dict.fromkeys((find_data_directory(), name_cache_directory())))
+    for entry in [entry for home in homes for entry in sorted(home.iterdir())]:
         holds, delete = next((KINDS[name] for name in KINDS if fnmatchcase(entry.name, name)), (UNKNOWN, "rm"))
         if entry.name == "documents" and entry.is_dir():
             for folder in sorted(entry.iterdir()):

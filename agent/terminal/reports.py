@@ -45,7 +45,7 @@ def show_index_built(built: "BuildReport", corpus: "Corpus", path: Path) -> None
 def show_embedding_done(passages: int, path: Path) -> None:
     """How many passages of an index have their vectors, if any have."""
     if passages:
-        log.info("%s: %d passages embedded", path, passages)
+        log.info("%s: %s embedded", path, format_count(passages, "passage"))
 
 
 def show_compressed(size: int, passages: int, path: Path) -> None:
@@ -74,7 +74,7 @@ def show_index(index: "Index", path: Path) -> None:
 
 
 def show_verification(found: "Verification", path: Path) -> None:
-    typer.echo(f"{path}: {found.files} files, {found.bytes / 1e6:.1f} MB, are as they were built")
+    typer.echo(f"{path}: {format_count(found.files, 'file')}, {found.bytes / 1e6:.1f} MB, are as they were built")
     if found.vectors:
         compressed = ", and those compressed are theirs" if found.compressed else ""
         typer.echo(f"{path}: {found.vectors} vectors are whole{compressed}")
@@ -157,7 +157,7 @@ def show_hits(hits: "Sequence[Hit]", passages: "Sequence[Passage]", *, as_json: 
 
 def show_chats(chats: "Sequence[ChatSummary]") -> None:
     if not chats:
-        open_stdout().print("There are no conversations.")
+        open_stdout().print("No conversation was found.")
         return
     rows = []
     for chat in chats:
@@ -207,7 +207,7 @@ def show_measures(runs: "Sequence[Scores]", measures: "Sequence[str]", *, as_jso
     names = [Column(to_plain_text(run.name)) for run in runs]  # no markup is read in a name
     print_table(["", *names, "turns", *(["p"] if len(runs) == 2 else [])], rows)
     missing = "".join(f"; {run.name} lacks {run.missing}" for run in runs if run.missing)
-    log.info("%d turns judged%s", len(runs[0].turns), missing)
+    log.info("%s judged%s", format_count(len(runs[0].turns), "turn"), missing)
 
 
 def report_server_start(address: str, token: str, destination: str, *, open_browser: bool) -> None:

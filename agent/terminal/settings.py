@@ -52,11 +52,9 @@ def _pass_once() -> Callable[[logging.LogRecord], bool]:
     warned: set[str] = set()
 
     def is_new(record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        if record.levelno != logging.WARNING or message not in warned:
-            warned.add(message)
-            return True
-        return False
+        was_said = record.levelno == logging.WARNING and record.getMessage() in warned
+        warned.add(record.getMessage())
+        return not was_said
 
     return is_new
 

@@ -188,7 +188,7 @@ def run_problems(data: Data, topics: Topics, edition: str | None = None, checks:
             problems += checker.check_turn(_decode_entry(form, entry, info, oddities))
         except msgspec.DecodeError as error:
             turn_id, found = _find_shape_problems(entry[1], form.entry_shape, entry[0])
-            checker.mark_seen(turn_id)
+            checker.seen.add(turn_id)
             place = f"turn {turn_id} " if turn_id else ""
             problems += [Problem(place + p.where, p.what) for p in found] or [Problem(entry[0], str(error))]
     problems += [*oddities.list_problems(form.rules.refused_oddities), *checker.check_all_seen()]

@@ -190,7 +190,7 @@ class RunChecker:
         self.rules, self.checks = rules, checks
         self.judged = info.parts.answer  # whether there must be a text
         self.ptkb = {turn.id: topic.ptkb for topic in topics.topics for turn in topic.turns}
-        self._seen: set[str] = set()
+        self.seen: set[str] = set()  # turns that the run has, whatever is wrong with them
         self._first: RunTurn | None = None
         self._info = info
 
@@ -202,10 +202,10 @@ class RunChecker:
             yield self._judge(Problem(place, f"metadata differ from those of {self._first.where}"))
         if turn.turn_id not in self.ptkb:
             yield Problem(place, "is not a turn of these topics")
-        if turn.turn_id in self._seen:
+        if turn.turn_id in self.seen:
             repeated = Problem(place, "is there already")
             yield repeated if self.rules.refuses_repeated_turns else self._judge(repeated)
-        self.mark_seen(turn.turn_id)
+        self.seen.add(turn.turn_id)
         for what in check_whole_turn(turn, self.rules):
             yield self._judge(Problem(place, what))
         for rule in RULES:
@@ -218,17 +218,13 @@ class RunChecker:
         refused = rule in self.rules.refused or rule is check_given  # the latter was asked for
         return problem if refused else replace(problem, severity="warning")
 
-    def mark_seen(self, turn_id: str) -> None:
-        """The run has this turn, whatever is wrong with it."""
-        self._seen.add(turn_id)
-
     def check_all_seen(self) -> Iterator[Problem]:
         """What is wrong with the run's name, and which turns the run lacks."""
         name = (self._first.info if self._first and self._first.info else self._info).name
         if name.split() not in ([], [name]):
             yield self._judge(Problem("$", f"the run's name {name!r} has spaces"))
         for turn_id in self.ptkb:
-            if turn_id not in self._seen:
+            if turn_id not in self.seen:
                 yield Problem(f"turn {turn_id}", "is missing from the run")
 
 

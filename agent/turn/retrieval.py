@@ -17,6 +17,7 @@ from indexes.ranking.hybrid import HybridRetriever, open_retriever
 from indexes.sharding.sharded_index import open_index
 from indexes.text.analysis import extract_stems
 from indexes.text.languages import WeightedText
+from schemas.errors import format_count
 from schemas.records import Call, Hit, Passage, Plan, Query
 from schemas.tuning import Tuning
 
@@ -119,7 +120,7 @@ class Searcher:
         call = {"name": PASSAGE_SEARCH, "type": "tool_call", "id": "search", "args": arguments}
         hits: tuple[Hit, ...] = PassageSearch(retriever=self.retriever).invoke(call).artifact
         seconds = round(time.perf_counter() - started, 4)
-        self.listen(Call("search", "search", query.standalone, f"{len(hits)} passages", seconds=seconds))
+        self.listen(Call("search", "search", query.standalone, format_count(len(hits), "passage"), seconds=seconds))
         return hits
 
 

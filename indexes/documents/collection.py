@@ -124,7 +124,7 @@ class Collection:
     def describe(self) -> str:
         """Its documents in a sentence; of an index only the size."""
         if not self.is_folder:
-            return f"I search the index {self.name}: {len(self.index)} passages."
+            return f"I search the index {self.name}: {format_count(len(self.index), 'passage')}."
         paths = list(self.list_documents())
         if not paths:
             return "I have no documents now."

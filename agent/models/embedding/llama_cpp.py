@@ -54,9 +54,6 @@ class LlamaCppEncoder:
             found = llama_cpp.llama_get_embeddings(self._context)
             return np.ctypeslib.as_array(found, shape=(len(tokens), int(self.weights.n_embd()))).copy()
 
-    def count_tokens(self, text: str) -> int:
-        return len(self.tokenize(text))
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row a text, of length 1. A text is cut at `MAX_TOKENS`; an empty one has a vector too.
 
@@ -81,7 +78,7 @@ def open_gguf(path: Path, *, name: str, digest: str, threads: int) -> Embedder:
     """Load an embedding GGUF. Raises `InvalidInputError` where llama.cpp cannot read it or it is of another kind."""
     encoder = open_encoder(path, name=name, threads=threads)
     size = int(encoder.weights.n_embd())
-    return Embedder(name, digest, size, MAX_TOKENS, encoder.embed, encoder.count_tokens)
+    return Embedder(name, digest, size, MAX_TOKENS, encoder.embed, lambda text: len(encoder.tokenize(text)))
 
 
 def open_encoder(path: Path, *, name: str, threads: int, by_token: bool = False) -> LlamaCppEncoder:

