@@ -99,6 +99,17 @@ def test_titles_empty_cells_and_ways_of_writing_are_read(tmp_path: Path) -> None
     assert [column.units for column in tables["glazes"].columns] == [[], ["kg"], [], ["EUR"]]
 
 
+def test_a_number_may_name_a_column(tmp_path: Path) -> None:
+    files = {
+        "coffee.csv": "Coffee,250 g,Score\nKonga,£12.50,88.5\nUraga,£13,86\n",
+        "ages.csv": "Ida,12 years,red\nTom,14 years,blue\nMia,9 years,green\n",
+        "eggs.csv": "apples,12 kg,ripe\neggs,10 pieces,fresh\nflour,3 bags,white\n",
+    }
+    named = {name: [column.name for column in table.columns] for name, table in read_tables(tmp_path, files).items()}
+    numbered = ["column 1", "column 2", "column 3"]
+    assert named == {"coffee": ["Coffee", "250 g", "Score"], "ages": numbered, "eggs": numbered}
+
+
 @needs_embedder
 def test_the_model_reads_the_values_that_are_near_the_question(minilm: Embedder, tmp_path: Path) -> None:
     kinds = ["Cordless drill", "Wheelbarrow", "Pressure washer", "Ladder", "Lawn scarifier", "Jigsaw", "Hedge trimmer"]

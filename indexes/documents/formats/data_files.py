@@ -19,6 +19,7 @@ from indexes.documents.document_reader import limit_notes
 from schemas.errors import InvalidInputError
 
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d$)[-+]?\d")
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class TableRow:
 def name_columns(rows: Iterable[TableRow]) -> Iterator[tuple[TableRow, Sequence[str]]]:
     """Each row with the names of the columns; no empty rows.
 
-    The first row gives the names if they are all different, with no number but a year among them. A title above it, one
-    value alone, has no name.
+    The first row gives the names if they are all different, with no number but a year among them, or one that is not
+    what the next row has below it. A title above it, one value alone, has no name.
     """
     names: Sequence[str] | None = None
     filled_rows = (row for row in rows if any(value.strip() for value in row.values))
@@ -43,11 +44,23 @@ def name_columns(rows: Iterable[TableRow]) -> Iterator[tuple[TableRow, Sequence[
             if len(filled) == 1 and following and sum(bool(value.strip()) for value in following.values) > 1:
                 yield row, [""] * len(row.values)
                 continue
-            if len(set(filled)) == len(filled) and not any(map(_NUMBER.match, filled)):
+            if len(set(filled)) == len(filled) and _gives_names(row, following):
                 names = [shorten_label(value) for value in row.values]
                 continue
             names = [f"column {column}" for column in range(1, len(row.values) + 1)]
         yield row, names
+
+
+def _gives_names(row: TableRow, below: TableRow | None) -> bool:
+    """Whether a row has no numbers, or others than the row below, which has more: `250 g` over `£12.50`."""
+    numbered = [value for value in row.values if _NUMBER.match(value.strip())]
+    if not numbered:
+        return True
+    pairs = [
+        (own.strip(), other.strip()) for own, other in zip(row.values, below.values if below else (), strict=False)
+    ]
+    adds_numbers = any(own and not _NUMBER.match(own) and _NUMBER.match(other) for own, other in pairs)
+    return adds_numbers and all(_FIGURE.sub("", a) != _FIGURE.sub("", b) for a, b in pairs if _NUMBER.match(a))
 
 
 DELIMITERS = ",;\t|"
