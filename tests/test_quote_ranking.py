@@ -8,7 +8,7 @@ import pytest
 from agent.chat.session import BRIEF
 from agent.turn.answerability import score_surety
 from agent.turn.extractive_answer import extract_answer, keep_likely, weigh_chances
-from agent.turn.quote_ranking import rank_quotes
+from agent.turn.quote_ranking import find_kinds, rank_quotes
 from agent.turn.quotes import Reading, find_quotes
 from agent.turn.reading import UNREAD
 from indexes.ranking.vectors import Embedder
@@ -52,6 +52,21 @@ def test_of_a_series_the_later_one_answers(minilm: Embedder, asked: str, answer:
     old = Passage("minutes 2 March.md:1", "The fete is on 4 May. Tea costs 1.50.", date="2026-03-02")
     new = Passage("minutes 6 April.md:1", "The fete is on 11 May.", date="2026-04-06")
     assert first(minilm, Query(asked), old, new) == answer
+
+
+SERIES = read_cases("series")
+
+
+@needs_embedder
+@pytest.mark.parametrize(("folder", "asked", "answer"), SERIES["questions"])
+def test_what_was_moved_or_raised_later_leads(minilm: Embedder, folder: str, asked: str, answer: str) -> None:
+    passages = [Passage(**each) for each in SERIES["passages"][folder]]
+    assert answer in first(minilm, Query(asked), *passages)
+
+
+@pytest.mark.parametrize(("text", "kinds"), SERIES["kinds"])
+def test_kinds_of_values(text: str, kinds: list[str]) -> None:
+    assert sorted(find_kinds(text)) == kinds
 
 
 @needs_embedder

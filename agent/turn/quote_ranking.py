@@ -65,23 +65,24 @@ def rank_quotes(
     ]
     shown = [quote for quote in scored if quote.rank < answer.first_passages or quote.reading.margin > 0] or scored
     ranked = sorted(shown, key=lambda quote: -quote.score)
-    return (_put_latest_first(ranked, query.utterance) if answer.successor_weight else ranked), answerable
+    return (_put_latest_first(ranked, scored, query.utterance) if answer.successor_weight else ranked), answerable
 
 
-def _put_latest_first(ranked: Sequence[Quote], utterance: str) -> list[Quote]:
+def _put_latest_first(ranked: list[Quote], scored: Sequence[Quote], utterance: str) -> list[Quote]:
     """The quotes; where the best has a day, time or amount, one of the same kind in a later document takes its place.
 
     That is of the same series, and may answer by reading. Not where a month or a year is asked for.
     """
     best, kinds = ranked[0], find_kinds(ranked[0].reading.text)
     series, time = _place_in_series(best.passage)
-    placed = ((quote, *_place_in_series(quote.passage)) for quote in ranked if not _MAIL_HEADER.match(quote.lead))
+    placed = ((quote, *_place_in_series(quote.passage)) for quote in scored if not _MAIL_HEADER.match(quote.lead))
     later = [quote for quote, name, own in placed if name == series and own > time and kinds & find_kinds(quote.lead)]
     latest = max(later, key=lambda quote: quote.reading.margin, default=best)
     if latest is best or latest.reading.margin < LEAST_MARGIN_OF_LATER or _NAMED_TIME.search(utterance):
-        return list(ranked)
-    places = {best: replace(latest, score=best.score), latest: replace(best, score=latest.score)}
-    return [places.get(quote, quote) for quote in ranked]
+        return ranked
+    swapped = (replace(latest, score=best.score), replace(best, score=latest.score))
+    others = (quote for quote in ranked if quote not in (best, latest))
+    return sorted((*swapped, *others), key=lambda quote: -quote.score)
 
 
 def find_kinds(text: str) -> frozenset[str]:
