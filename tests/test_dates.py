@@ -77,6 +77,7 @@ def test_the_latest_of_a_kind(shown: Callable[[str], str]) -> None:
         ("What's the latest message about chess?", "Clubs (5 January 2026, from Ben Roth)", "town hall"),
         ("Which is the newest document about heating?", "heating.txt (changed on 12 November 2026)", "2 bar now"),
         ("Worum geht es in der neuesten Mail von Anna?", mast, "The mast of the boat"),
+        ("What was agreed at the latest meeting?", "meeting-2026-02-02.md (2 February 2026)", "gate"),
         ("What is the latest mail of 2025 about?", "The boat (3 March 2025, from Anna Berg)", "painted green"),
     ):
         said = shown(question)
