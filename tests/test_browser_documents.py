@@ -282,7 +282,9 @@ def test_questions_to_begin_with_ratings_titles_and_all_documents(
     press(page, ".all")
     page.until(lambda: page.all("#files-list a"))
     assert "house/kettle-manual.pdf" in page.text("#files-list")
-    assert "office/aquarium.eml 4 March 2025" in page.text("#files-list").replace("\n", " ")  # sent then
+    listed = page.text("#files-list").replace("\n", " ")
+    assert "office/aquarium.eml 4 March 2025" in listed  # sent then
+    assert "work/meeting-2025-03-11.md 11 March 2025" in listed
     page.all("#q")[0].send_keys("KETTLE")
     page.until(lambda: len(page.all("#files-list a")) == 1)
     assert not page.scrolls_sideways()

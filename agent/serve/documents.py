@@ -65,7 +65,7 @@ class DocumentPages:
             "assistant": self.assistant,
             "words": words,
             "total": len(names),
-            "sent": {item.name: item.written for item in list_items(collection) if item.is_message} if found else {},
+            "dated": {item.name: item.written for item in list_items(collection) if item.names_day} if found else {},
             "files": [(name, find_status(name, collection)) for name in found[:FILES_SHOWN]],
             "more": len(found[FILES_SHOWN:]),
             "pages": self,
