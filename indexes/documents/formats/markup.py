@@ -15,8 +15,9 @@ from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 from indexes.documents.chunking import Block, Chunk, Line, Outline, chunk_blocks, format_rows, format_table
-from indexes.text.analysis import word_set
+from indexes.text.analysis import load_stop_words, word_set
 from indexes.text.control_characters import TolerantHtmlParser
+from indexes.words import LANGUAGES
 
 VOID_TAGS = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 UNREAD_TAGS = ("script", "style", "template", "noscript")
@@ -207,6 +208,7 @@ class _BlockParser(TolerantHtmlParser):
             self._items = []
 
 
+_LABEL = re.compile(r"(?:[^\s\d:;.!?]+ ){0,3}[^\s\d:;.!?]+\.")
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
 
 
@@ -280,10 +282,22 @@ def _join_lines(token: Any) -> Line:
     return Line(number, " ".join(line.text for line in _read_lines(token)).strip())
 
 
+def _is_label(text: str) -> bool:
+    """Whether a few words name something, and say nothing of it: no number, and no stop word, as sentences have."""
+    words = text[:-1].lower().split()
+    return bool(_LABEL.fullmatch(text)) and all(load_stop_words(each).isdisjoint(words) for each in LANGUAGES)
+
+
 def _read_lines(token: Any) -> list[Line]:
-    """The lines of an inline token without markup: of a link its text, of an image its description."""
-    lines = [""]
-    for child in token.children:
+    """The lines of an inline token without markup: of a link its text, of an image its description.
+
+    What is strong at the beginning is a label of what follows on the line: "**Fees.** They stay" is "Fees: They stay".
+    """
+    lines, children = [""], [child for child in token.children if child.type != "text" or child.content]
+    is_strong = [child.type for child in children[:4]] == ["strong_open", "text", "strong_close", "text"]
+    if is_strong and _is_label(children[1].content) and children[3].content.startswith(" "):
+        lines, children = [f"{children[1].content[:-1]}:"], children[3:]
+    for child in children:
         if child.type in ("softbreak", "hardbreak"):
             lines.append("")
         elif child.type in ("text", "code_inline", "image"):
