@@ -47,11 +47,6 @@ class DatedItem:
         """Whether it has the moment at which it was sent."""
         return "T" in self.written
 
-    @property
-    def names_day(self) -> bool:
-        """Whether its own date has a day."""
-        return len(self.written) >= 10
-
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
         index = self.collection.index

@@ -17,7 +17,7 @@ from agent.turn.safety.needs import split_told
 from agent.turn.whole_answer import list_sections
 from indexes.documents.collection import ENDINGS, Collection
 from indexes.text.analysis import ENGLISH
-from indexes.words import match_any
+from indexes.words import load_words, match_any
 from schemas.records import Query, Response, Sentence, Turn, TurnResult, find_document
 
 MAX_CHARACTERS = 120  # of an utterance that may be small talk
@@ -33,7 +33,6 @@ _PRAISE, _THANKS, _GREETING, _FAREWELL = (
     f"(?:{match_any(f'talk.{kind}')})" for kind in ("agreement", "thanks", "greeting", "farewell")
 )
 _HELPED, _NAMES = (f"(?: (?:{match_any(f'talk.{kind}')}))?" for kind in ("helped", "names"))
-_ASKING = re.compile(r"\b(?:what|which|how|where|when|who|can|could|may|should|tell|recommend)\b", re.IGNORECASE)
 # In this order; each is the whole of an utterance, in lower case and without punctuation.
 PATTERNS: dict[TurnKind, str] = {
     "farewell": f"(?:(?:{_PRAISE}|{_THANKS}) )*{_FAREWELL}(?: (?:{_FAREWELL}|(?:and )?{_THANKS}))*",
@@ -78,7 +77,8 @@ def _recognise_courtesy(utterance: str) -> TurnKind | None:
 def _is_remark(utterance: str) -> bool:
     """Whether all that is said is what the person must avoid: "I am allergic to nuts." """
     told, rest = split_told(utterance)
-    return bool(told) and not rest and bool(find_self_disclosures(utterance)) and not _ASKING.search(utterance)
+    asks = rest or not load_words("openers").isdisjoint(utterance.casefold().split())
+    return bool(told and find_self_disclosures(utterance)) and not asks
 
 
 def _reply_to_courtesy(kind: TurnKind, utterance: str, name: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from agent.chat.citations import TextPiece, shown_sources
-from agent.chat.dated_documents import find_status, list_items
+from agent.chat.dated_documents import find_status
 from agent.chat.session import Assistant
 from agent.chat.store import Store
 from agent.serve.rendering import UNCACHED, read_number, render_page
@@ -30,6 +30,7 @@ from schemas.records import Problem
 
 PDF = ".pdf"
 PASSAGES_SHOWN = 200  # of a document at once
+MIN_DAY = len("2025-03-04")  # of a date with a day; a mailbox has several
 FILES_SHOWN = 500  # in the list; a search finds others
 UPLOAD_PATH = "/upload"
 MAX_FILES = 50  # of a request
@@ -59,14 +60,17 @@ class DocumentPages:
         """The documents that are asked, or those with all words of `?q=` in their paths, and what was left out."""
         collection, words = self.assistant.collection, request.query_params.get("q", "")
         wanted = words.casefold().split()
-        names = collection.list_documents() if collection.is_folder else ()
+        names = collection.list_documents() if collection.is_folder else {}
         found = [name for name in names if all(word in name.casefold() for word in wanted)]
+        shown = found[:FILES_SHOWN]
+        firsts = collection.index.read([names[name] for name in shown if not name.casefold().endswith(".mbox")])
+        dated = {first.document: first.date for first in firsts if len(first.date) >= MIN_DAY}
         values = {
             "assistant": self.assistant,
             "words": words,
             "total": len(names),
-            "dated": {item.name: item.written for item in list_items(collection) if item.names_day} if found else {},
-            "files": [(name, find_status(name, collection)) for name in found[:FILES_SHOWN]],
+            "dated": dated,
+            "files": [(name, find_status(name, collection)) for name in shown],
             "more": len(found[FILES_SHOWN:]),
             "pages": self,
         }

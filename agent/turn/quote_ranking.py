@@ -25,7 +25,8 @@ from schemas.tuning import AnswerTuning, Tuning
 
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _TIME = re.compile(rf"\d+|{MONTH}|[\W_]", re.IGNORECASE)  # of a name, what is left is the same for a series
-_NAMED_TIME = re.compile(rf"({YEAR.pattern})|\b(?:in|im|of|vom) ({MONTH})\b", re.IGNORECASE)
+_VERBS = r"(?-i:ma[ry]\b|march\b|sep\b)"  # or such words, without a capital
+_NAMED_TIME = re.compile(rf"({YEAR.pattern})|(?<=\w )(?!{_VERBS})({MONTH})\b", re.IGNORECASE)
 _MAIL_HEADER = re.compile(r"from: .*; subject: ")
 LEAST_MARGIN_OF_LATER = -3.0  # of the reader, from which a statement may be on the same thing
 _AMOUNT = re.compile(r"([€£$])? ?\d[\d.,]*(?: ?([^\W\d]+|[€£%]))?")
@@ -75,10 +76,12 @@ def _put_latest_first(ranked: list[Quote], scored: Sequence[Quote], utterance: s
     """
     best, kinds = ranked[0], find_kinds(ranked[0].reading.text)
     series, time = _place_in_series(best.passage)
+    if not time or not kinds or _NAMED_TIME.search(utterance):
+        return ranked
     placed = ((quote, *_place_in_series(quote.passage)) for quote in scored if not _MAIL_HEADER.match(quote.lead))
     later = [quote for quote, name, own in placed if name == series and own > time and kinds & find_kinds(quote.lead)]
     latest = max(later, key=lambda quote: quote.reading.margin, default=best)
-    if latest is best or latest.reading.margin < LEAST_MARGIN_OF_LATER or _NAMED_TIME.search(utterance):
+    if latest is best or latest.reading.margin < LEAST_MARGIN_OF_LATER:
         return ranked
     swapped = (replace(latest, score=best.score), replace(best, score=latest.score))
     others = (quote for quote in ranked if quote not in (best, latest))
@@ -160,9 +163,9 @@ def _judge_age(quotes: Sequence[Quote], utterance: str, tuning: AnswerTuning) ->
 
 
 def _place_in_series(passage: Passage) -> tuple[str, str]:
-    """What the documents of a series have in common, of a mail its subject, and when this one was written; or "".
+    """What the names of documents of a series have in common, all but the date, and when this one was written.
 
-    The names of others, such as minutes, differ in the date alone.
+    Of a mail its subject. What has no date is in no series.
     """
     if "T" in passage.date:
         return _REPLY.sub("", passage.title.rpartition(" (")[0]).casefold(), passage.date

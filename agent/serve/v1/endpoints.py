@@ -9,7 +9,7 @@ import asyncio
 import base64
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -26,6 +26,7 @@ from agent.chat.citations import cited_sources, describe_source
 from agent.chat.export import mark_in_markdown
 from agent.chat.session import Assistant, Observer, Session
 from agent.chat.store import Store
+from agent.models.cancellation import CancellationToken
 from agent.serve.request_queue import QueuedQuestion, RequestQueue
 from agent.serve.v1.requests import (
     MODEL,
@@ -41,7 +42,7 @@ from agent.serve.v1.requests import (
     to_turns,
     wait_for_result,
 )
-from indexes.ranking.vectors import Vectors
+from indexes.ranking.vectors import Embedder, Vectors
 from indexes.text.response_length import response_length
 from schemas.records import Message, TurnResult
 from schemas.records import Response as Answer
@@ -267,24 +268,13 @@ class Endpoints:
             raise RequestError(404, told, "model", "model_not_found")
         asked, ignored = decode_request(await request.body(), EmbeddingRequest, embedder.name)
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
-        counts = [embedder.count_tokens(text) for text in texts]
-        for place, count in enumerate(counts):
-            if count > embedder.max_tokens:  # its end would be cut off
-                told = f"input[{place}] has {count} tokens, where {embedder.name} reads at most {embedder.max_tokens}"
-                raise RequestError(400, told, "input", "context_length_exceeded")
-        plain = embedder.uncached or embedder
-
-        def embed_next(text: str, observer: Observer) -> Vectors:
-            observer.token.raise_if_cancelled()
-            return plain.embed([text])
-
-        job = self.queue.submit(lambda asked_by: [embed_next(text, asked_by) for text in texts], request.state.user)
-        vectors = await wait_for_result(request, job)
-        rows = np.concatenate(vectors).astype("<f4")
+        job = self.queue.submit(lambda observer: _embed_texts(texts, embedder, observer.token), request.state.user)
+        vectors, tokens = await wait_for_result(request, job)
+        rows = vectors.astype("<f4")
         is_base64 = asked.encoding_format == "base64"
         encoded = [base64.b64encode(row.tobytes()).decode() for row in rows] if is_base64 else rows.tolist()
         data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(encoded)]
-        usage = {"prompt_tokens": sum(counts), "total_tokens": sum(counts)}
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         reply = {"object": "list", "data": data, "model": embedder.name, "usage": usage}
         return JSONResponse(reply, 200, name_ignored(ignored))
 
@@ -340,6 +330,23 @@ async def _stream_events(reply: AnyReply) -> AsyncIterator[ServerSentEvent]:
     finally:
         answer.cancel()  # nobody hears what it raises from now on
         job.cancel()
+
+
+def _embed_texts(texts: Sequence[str], embedder: Embedder, token: CancellationToken) -> tuple[Vectors, int]:
+    """Vectors, without a look into any cache, and how many tokens the texts have together.
+
+    Raises `RequestError` for a text of which the end would be cut off, and `AnswerCancelledError` between two texts.
+    """
+    counts = [embedder.count_tokens(text) for text in texts]
+    for place, count in enumerate(counts):
+        if count > embedder.max_tokens:
+            told = f"input[{place}] has {count} tokens, where {embedder.name} reads at most {embedder.max_tokens}"
+            raise RequestError(400, told, "input", "context_length_exceeded")
+    rows = []
+    for text in texts:
+        token.raise_if_cancelled()
+        rows.append((embedder.uncached or embedder).embed([text]))
+    return np.concatenate(rows), sum(counts)
 
 
 def cut_into_pieces(response: Answer) -> list[str]:
