@@ -108,6 +108,18 @@ def test_likelihoods_are_those_of_the_library(model: Any) -> None:
 
 
 @needs_model
+def test_texts_are_compared_as_if_each_were_read_alone(model: Any, calls: list[Call]) -> None:
+    question = "How long does rye bread keep?"
+    texts = ["The shop opens at eight.", "Rye bread: In a cloth it keeps for nine days.", "We bake it at night. " * 40]
+    odds = model.compare(question, texts)
+    assert max(odds) == odds[1] > max(odds[0], odds[2]) + 1
+    assert odds == pytest.approx([model.compare(question, [text])[0] for text in texts], abs=0.2)
+    assert model.compare(question, texts) == odds  # whatever was read before
+    assert {call.step for call in calls} == {"compare"}
+    assert 0 < calls[0].tokens_read < 180  # of a long text the beginning, and the question once
+
+
+@needs_model
 def test_a_turn_reads_what_is_new_and_its_tasks(calls: list[Call], example_index: PassageIndex) -> None:
     """Every prompt of a topic begins with the conversation, which is read once; what is known is not asked again."""
     model = open_model("smollm2", calls.append)

@@ -7,8 +7,8 @@ import pytest
 
 from agent.chat.session import BRIEF
 from agent.turn.answerability import score_surety
-from agent.turn.extractive_answer import extract_answer, keep_likely, weigh_chances
-from agent.turn.quote_ranking import find_kinds, rank_quotes
+from agent.turn.extractive_answer import extract_answer, keep_likely
+from agent.turn.quote_ranking import find_kinds, rank_quotes, weigh_chances
 from agent.turn.quotes import Reading, find_quotes
 from agent.turn.reading import UNREAD
 from indexes.ranking.vectors import Embedder

@@ -26,7 +26,7 @@ END = "<|im_end|>"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An example as tokens."""
+    """A prompt and its reply as tokens."""
 
     prompt: list[int]
     reply: list[int]
@@ -38,13 +38,15 @@ class Item:
 class TaughtSmolLM2(nn.Module):
     """The bundled model, as it is dequantised, with an adapter to be learned."""
 
-    def __init__(self) -> None:
+    def __init__(self, unchanged: int = 0) -> None:
+        """`unchanged`: the lowest layers that stay as they are."""
         super().__init__()
         path = find_bundled_gguf()
         self.tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
         base = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.bfloat16)
         self.config: Any = base.config
-        changes = LoraConfig(r=RANK, lora_alpha=RANK, target_modules=LAYERS)
+        changed = list(range(unchanged, base.config.num_hidden_layers))
+        changes = LoraConfig(r=RANK, lora_alpha=RANK, target_modules=LAYERS, layers_to_transform=changed)
         self.adapted: Any = get_peft_model(base, changes)
         for weight in self.adapted.parameters():
             if weight.requires_grad:
@@ -54,8 +56,8 @@ class TaughtSmolLM2(nn.Module):
         """The prompt as `LlamaCppModel` writes it for an adapter, its last tokens, and the reply with its end."""
         asked = Conversation("", (Message("user", prompt),))
         pieces = ChatTemplate(ADAPTER_TEMPLATE).render(asked, Task(""))
-        tokens = [token for piece in pieces for token in self._tokenize(piece.text)]
-        return Item(tokens[-max_tokens:], self._tokenize(reply.strip() + END))
+        tokens = [token for piece in pieces for token in self.tokenize(piece.text)]
+        return Item(tokens[-max_tokens:], self.tokenize(reply.strip() + END))
 
     def loss(self, batch: Sequence[Item]) -> Tensor:
         """The cross entropy of the replies' tokens."""
@@ -68,13 +70,13 @@ class TaughtSmolLM2(nn.Module):
             logits = causal.lm_head(states[:, :-1][learned[:, 1:]])
         return nn.functional.cross_entropy(logits.float(), ids[:, 1:][learned[:, 1:]])
 
-    def _tokenize(self, text: str) -> list[int]:
+    def tokenize(self, text: str) -> list[int]:
         found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         return found
 
-    def teach(self, epoch: Callable[[random.Random], Sequence[Item]], schedule: Schedule, output: Path) -> None:
+    def teach(self, epoch: Callable[[random.Random], Sequence[Any]], schedule: Schedule, output: Path) -> None:
         """Learn the items that `epoch` gives for each time through, and write the adapter."""
-        batches: Iterator[Sequence[Item]] = endless_batches(
+        batches: Iterator[Sequence[Any]] = endless_batches(
             lambda order: make_batches(epoch(order), order), schedule.seed
         )
         checkpoint = output.with_suffix(".checkpoint")
@@ -85,7 +87,7 @@ class TaughtSmolLM2(nn.Module):
         checkpoint.unlink()
 
 
-def make_batches(items: Sequence[Item], order: random.Random) -> list[list[Item]]:
+def make_batches(items: Sequence[Any], order: random.Random) -> list[list[Any]]:
     """All items once, those of a batch of about one length."""
     shuffled = order.sample(list(items), len(items))
     size = BATCH * BATCHES_SORTED

@@ -39,6 +39,7 @@ BRIEF = Tuning(
     answer=AnswerTuning(
         words_within=0.6,
         sure_chance=0.85,
+        compared=5,
         reading_weight=0.08,
         least_margin=-8.0,
         answerable_reading=1.0,
@@ -65,6 +66,7 @@ STEP_MESSAGES = {
     "rewrite": "made the question stand alone",
     "call": "called the search",
     "statements": "weighed what is known about you",
+    "compare": "compared what may answer",
     "write": "wrote the answer",
 }
 

@@ -18,8 +18,8 @@ from indexes.storage.directories import find_cache_directory, find_data_director
 from indexes.storage.files import explain_failed_writing, hash_file
 from schemas.errors import InvalidInputError, MissingError, RunError
 
-REWRITER, WRITER = "rewriter", "writer"
-ADAPTERS = {REWRITER: learned.REWRITER, WRITER: learned.WRITER}  # what it was taught
+REWRITER, WRITER, CHOOSER = "rewriter", "writer", "chooser"
+ADAPTERS = {REWRITER: learned.REWRITER, WRITER: learned.WRITER, CHOOSER: learned.CHOOSER}  # what it was taught
 Model = TypeVar("Model")
 log = logging.getLogger("convagent")
 

@@ -81,6 +81,13 @@ class LanguageModel(Protocol):
         Of a model without likelihoods: by shared words, higher is better.
         """
 
+    def compare(self, question: str, texts: Sequence[str]) -> list[float]:
+        """How surely each text answers a question, log odds to be held against each other; one number a text.
+
+        All the same of a model that was not taught it.
+        """
+        return [0.0] * len(texts)
+
 
 class PromptTooLongError(ModelError):
     """Not even the newest message and the task fit."""

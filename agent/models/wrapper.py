@@ -52,6 +52,9 @@ class ModelWrapper:
     def score(self, conversation: Conversation, task: Task, candidates: Sequence[str]) -> list[float]:
         return self._llm.score(conversation, task, candidates)
 
+    def compare(self, question: str, texts: Sequence[str]) -> list[float]:
+        return self._llm.compare(question, texts)
+
     def close(self) -> None:
         self._llm.close()
 
@@ -102,15 +105,21 @@ class CachingModel(ModelWrapper):
         if not candidates:
             return []
         key = self._key(conversation, task, candidates)
+        return self._score_once(key, lambda: self._llm.score(conversation, task, candidates))
+
+    def compare(self, question: str, texts: Sequence[str]) -> list[float]:
+        return self._score_once(self._key(question, texts), lambda: self._llm.compare(question, texts))
+
+    def _score_once(self, key: bytes, compute: Callable[[], list[float]]) -> list[float]:
         if (cached := self._look_up(key)) is not None:
             return list(cached.call.scores)
         with self._forward_calls():
-            scores = self._llm.score(conversation, task, candidates)
+            scores = compute()
             self._store(key, scores)
         return scores
 
-    def _key(self, conversation: Conversation, task: Task, wanted: object) -> bytes:
-        hashed = msgspec.json.encode([self.digest, self._settings, conversation, task, wanted])
+    def _key(self, *decides: object) -> bytes:
+        hashed = msgspec.json.encode([self.digest, self._settings, *decides])
         return blake2b(hashed, digest_size=16).digest()
 
     def _look_up(self, key: bytes) -> _CachedReply | None:

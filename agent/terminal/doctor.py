@@ -119,7 +119,12 @@ def _describe_machine() -> Iterator[Fact]:
 LARGER = "larger models write: convagent model list"
 WHO = {  # rewrites the turn, chooses statements, calls the search and makes the answer
     "none": ("the taught encoder", "words and meaning", "the program", "quoted"),
-    "smollm2": ("the model and an encoder, both taught", "likelihood and meaning", "the model", "quoted"),
+    "smollm2": (
+        "the model and an encoder, both taught",
+        "likelihood and meaning",
+        "the model",
+        "quoted, in chats as the model chooses",
+    ),
     "": ("the model, if it is large", "likelihood and meaning", "the program", "written if it is large"),
 }
 
@@ -127,7 +132,7 @@ WHO = {  # rewrites the turn, chooses statements, calls the search and makes the
 def _describe_turn(model: str) -> Iterator[Fact]:
     who = WHO.get(model, WHO[""])
     for job, by in zip(("query rewriting", "statements", "search", "answer"), who, strict=True):
-        about = "of a billion parameters or more" if "large" in by else LARGER if by == "quoted" else ""
+        about = "of a billion parameters or more" if "large" in by else LARGER if by.startswith("quoted") else ""
         yield Fact(job, by, about)
 
 

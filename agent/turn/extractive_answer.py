@@ -5,16 +5,16 @@ first. What a model sampled has no say here: the same question has the same answ
 (docs/reliability.md).
 """
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from agent.models.protocol import LanguageModel
 from agent.turn.attribution import supporting_ids
 from agent.turn.interface_sentences import NOT_FOUND_SENTENCES, SENTENCES, InterfaceSentences, choose_sentences
 from agent.turn.question_words import stem_words
-from agent.turn.quote_ranking import rank_quotes
+from agent.turn.quote_ranking import rank_quotes, weigh_chances
 from agent.turn.quotes import Quote, find_quotes, to_sentence, truncate_words
 from agent.turn.tables.two_values import compute_of_two
 from indexes.ranking.vectors import Embedder
@@ -32,13 +32,17 @@ def extract_answer(
     passages: Sequence[Passage],
     embedder: Embedder | None,
     plan: Plan,
+    llm: LanguageModel | None = None,
 ) -> Response:
-    """The sentences that answer, the best first; empty only where there is none."""
+    """The sentences that answer, the best first; empty only where there is none.
+
+    `llm` compares the best of them, where it was taught to.
+    """
     tuning = plan.tuning
     quotes = find_quotes(passages, tuning.answer)
     if not quotes:
         return Response(())
-    ranked, answerable = rank_quotes(quotes, query, selected_statements, embedder, tuning)
+    ranked, answerable = rank_quotes(quotes, query, selected_statements, embedder, tuning, llm)
     if not answerable:
         nearest = ranked[: tuning.answer.fallback_sentences]
         opening = choose_own_sentences(query, tuning.answer).not_found
@@ -97,13 +101,6 @@ def _cite(
     tokens, tuning = plan.response_tokens, plan.tuning.answer
     chosen = _drop_redundant(quotes, min(plan.words, tokens), tuning.max_redundancy)
     return _support(_fit(_lead_with_best(chosen), opening, tokens, tuning), passages)
-
-
-def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning) -> list[float]:
-    """How likely each of the best quotes is the one that answers, all held against each other."""
-    odds = [math.exp(tuning.chance_scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
-    total = sum(odds)
-    return [odd / total for odd in odds]
 
 
 def keep_likely(ranked: Sequence[Quote], chances: Sequence[float], tuning: AnswerTuning) -> list[Quote]:

@@ -11,6 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from scipy.special import logsumexp
+
+from agent.models.protocol import LanguageModel
 from agent.turn.answerability import is_answerable, lead_and_utterance, nearest_cosine, score_surety
 from agent.turn.question_words import find_codes, stem_words
 from agent.turn.quotes import Quote, Reading
@@ -18,6 +22,7 @@ from agent.turn.reading import compose_follow_up, find_foreign_language, read_qu
 from indexes.documents.tables.cells import UNIT
 from indexes.ranking.rankings import score_by_bm25
 from indexes.ranking.vectors import Embedder, combine_vectors
+from indexes.text.analysis import ENGLISH
 from indexes.text.compounds import COMPOUNDING, find_compounds
 from indexes.text.dates import MONTH, MONTHS
 from schemas.records import Passage, Query, ScoredStatement
@@ -43,8 +48,12 @@ def rank_quotes(
     selected_statements: Sequence[ScoredStatement],
     embedder: Embedder | None,
     tuning: Tuning,
+    llm: LanguageModel | None = None,
 ) -> tuple[list[Quote], bool]:
-    """The quotes with their scores, best first, and whether any is near enough to the question to answer it."""
+    """The quotes with their scores, best first, and whether any is near enough to the question to answer it.
+
+    `llm` compares the best of them, if it was taught to.
+    """
     answer, language = tuning.answer, find_foreign_language(query.utterance, (quote.language for quote in quotes))
     if embedder is None:
         judged, rank_penalty = _score_by_words(quotes, query, selected_statements), answer.rank_penalty_words
@@ -66,7 +75,32 @@ def rank_quotes(
     ]
     shown = [quote for quote in scored if quote.rank < answer.first_passages or quote.reading.margin > 0] or scored
     ranked = sorted(shown, key=lambda quote: -quote.score)
+    if llm and not language:
+        ranked = _compare_best(ranked, _phrase_question(query), llm, answer)
     return (_put_latest_first(ranked, scored, query.utterance) if answer.successor_weight else ranked), answerable
+
+
+def _compare_best(ranked: list[Quote], question: str, llm: LanguageModel, tuning: AnswerTuning) -> list[Quote]:
+    """The quotes, the best of them held against each other by a model that was taught to, where none is sure.
+
+    Together these stay as likely as they were. In English, and where they were read.
+    """
+    best, others = ranked[: tuning.compared], ranked[tuning.compared :]
+    is_read = any(quote.reading.text for quote in best) and all(quote.language == ENGLISH for quote in best)
+    if len(best) < 2 or not is_read or weigh_chances(ranked, tuning)[0] >= tuning.sure_chance:
+        return ranked
+    before = tuning.chance_scale * np.array([quote.score for quote in best])
+    odds = before + tuning.compared_weight * np.array(llm.compare(question, [quote.headed for quote in best]))
+    scores = ((odds - logsumexp(odds) + logsumexp(before)) / tuning.chance_scale).tolist()
+    compared = (replace(quote, score=score) for quote, score in zip(best, scores, strict=True))
+    return sorted((*compared, *others), key=lambda quote: -quote.score)
+
+
+def weigh_chances(ranked: Sequence[Quote], tuning: AnswerTuning) -> list[float]:
+    """How likely each of the best quotes is the one that answers, all held against each other."""
+    odds = [math.exp(tuning.chance_scale * (quote.score - ranked[0].score)) for quote in ranked[: tuning.held]]
+    total = sum(odds)
+    return [odd / total for odd in odds]
 
 
 def _put_latest_first(ranked: list[Quote], scored: Sequence[Quote], utterance: str) -> list[Quote]:

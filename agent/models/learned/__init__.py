@@ -14,6 +14,7 @@ TABLE_READER = Path(__file__).with_name("table_reader.safetensors")  # over the 
 MULTILINGUAL_READER = Path(__file__).with_name("multilingual_reader.safetensors")  # over multilingual-e5-small
 REWRITER = Path(__file__).with_name("rewriter.gguf")
 WRITER = Path(__file__).with_name("writer.gguf")  # over the same weights
+CHOOSER = Path(__file__).with_name("chooser.gguf")  # over the same weights
 MULTILINGUAL_CENTRE = Path(__file__).with_name("multilingual_centre.json")  # the mean of vectors of six languages
 REWRITER_BASE = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 

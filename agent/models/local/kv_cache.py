@@ -99,17 +99,36 @@ class KvCache:
         if not rows:
             return [0.0] * len(group)
         targets = [token for candidate in group for token in candidate[1:]]  # what follows each row
-        try:
-            for sequence in range(1, len(group) + 1):
-                llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
-            self._decode(rows)
-            gains = log_softmax(self._logits(len(rows)), axis=1)[np.arange(len(rows)), targets]
-        finally:  # also when a person breaks off: the next prompt finds no leftovers
-            for sequence in range(1, len(group) + 1):
-                llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
-        self.usage["read"] += len(rows)
+        gains = log_softmax(self._read_branches(rows, len(rows)), axis=1)[np.arange(len(rows)), targets]
         ends = np.cumsum([len(candidate) - 1 for candidate in group])
         return [float(part.sum(dtype=np.float64)) for part in np.split(gains, ends[:-1])]
+
+    def weigh(self, candidates: Sequence[Sequence[int]], one: int, other: int) -> list[float]:
+        """By how much a token is likelier than another after each candidate, which follows sequence 0; log odds."""
+        start, odds = len(self._tokens), list[float]()
+        for group in _split_into_batches([len(candidate) for candidate in candidates]):
+            rows = [
+                (token, start + place, sequence, place == len(candidates[n]) - 1)
+                for sequence, n in enumerate(group, start=1)
+                for place, token in enumerate(candidates[n])
+            ]
+            logits = self._read_branches(rows, len(group))
+            odds += (logits[:, one] - logits[:, other]).tolist()
+        return odds
+
+    def _read_branches(self, rows: Sequence[tuple[int, int, int, bool]], wanted: int) -> Logits:
+        """The logits that are wanted of tokens of sequences that go on from sequence 0, in one decode."""
+        sequences = sorted({sequence for _, _, sequence, _ in rows})
+        try:
+            for sequence in sequences:
+                llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+            self._decode(rows)
+            found = self._logits(wanted).copy()
+        finally:  # also when a person breaks off: the next prompt finds no leftovers
+            for sequence in sequences:
+                llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+        self.usage["read"] += len(rows)
+        return found
 
     def _forget_from(self, position: int) -> int:
         """Drop sequence 0 from `position` on, with what was written after it. Returns where reading goes on."""

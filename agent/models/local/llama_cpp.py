@@ -18,6 +18,7 @@ from typing import Any
 import llama_cpp
 from llama_cpp._internals import LlamaModel
 
+from agent.models.bundled import CHOOSER
 from agent.models.learned import hash_learned
 from agent.models.local.kv_cache import BATCH, BLOCK, SEQUENCES, KvCache
 from agent.models.local.weights import load_adapter, load_weights
@@ -95,6 +96,7 @@ class ChatTemplate:
 MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
 WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
 ADAPTER_CONTEXT = 1024  # tokens: what a task that was taught reads is short
+MAX_COMPARED_WORDS = 60  # of a question, the last, and of each text that is held against it, the first
 ADAPTER_TEMPLATE = (  # what adapters are taught with: ChatML without a system message
     "{% for message in messages if message.role != 'system' %}"
     "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
@@ -145,6 +147,26 @@ class LlamaCppModel(LanguageModel):
         call = Call(task.name, "score", prompt, "", tuple(candidates), tuple(scores), omitted=omitted)
         self._report_call(call, started, before)
         return scores
+
+    def compare(self, question: str, texts: Sequence[str]) -> list[float]:
+        is_taught = CHOOSER in self.adapters
+        return self._with_adapter(CHOOSER)._compare(question, texts) if is_taught else [0.0] * len(texts)
+
+    def _compare(self, question: str, texts: Sequence[str]) -> list[float]:
+        """A prompt for each text, the question first; whether "yes" is likelier than "no" after it."""
+        started, before = time.perf_counter(), self._context.usage.copy()
+        asked = Conversation("", (Message("user", " ".join(question.split()[-MAX_COMPARED_WORDS:])),))
+        shown = [" ".join(text.split()[:MAX_COMPARED_WORDS]) for text in texts]
+        prompts = [self._tokens(self._template.render(asked, Task("compare", text, "\n"))) for text in shown]
+        own = (n for n, tokens in enumerate(zip(*prompts, strict=False)) if len(set(tokens)) > 1)
+        shared = next(own, min(map(len, prompts)) - 1)
+        self._context.read(prompts[0][:shared])
+        yes, no = (self._tokenize(Piece(word, from_template=False))[0] for word in ("yes", "no"))
+        odds = self._context.weigh([prompt[shared:] for prompt in prompts], yes, no)
+        self._report_call(
+            Call("compare", "score", asked.messages[0].text, "", tuple(shown), tuple(odds)), started, before
+        )
+        return odds
 
     def close(self) -> None:
         for taught in self._taught.values():

@@ -29,7 +29,7 @@ def generate_responses(
     left = list(passages)
     while left and len(responses) < plan.responses:
         shown = left[: plan.context_passages]
-        response = extract_answer(query, selected_statements, shown, embedder, plan)
+        response = extract_answer(query, selected_statements, shown, embedder, plan, writer.llm)
         is_whole = not split_parts(query.utterance)  # what asks twice is quoted: a reply would answer one of them
         if is_writer(writer, plan) and is_whole and response.used and not says_not_found(response):
             response = write_response(query, selected_statements, response, shown, writer, embedder, plan)
