@@ -30,7 +30,6 @@ RANKS = (1, 2, 3)  # and which of them is meant
 ROLES = ("of", "by")  # what is told of each column: that it is listed, added or compared; that rows are grouped by it;
 OPERATORS = ("", "=", "has", "lacks", "in", ">", "<", ">=", "<=", "!=")  # and the condition on it
 LIMITED = OPERATORS[4:9]  # those that hold a cell against what the question says
-NEVER = -1e4
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +157,9 @@ def _choose_column(do: str, is_grouped: bool, shown: Shown, odds: Vectors) -> tu
     can_be = [do == "list" or (_is_added(column) if adds else any(column.measures)) for column in shown.columns]
     if not (is_grouped or any(can_be)):
         return None, 0.0
-    best, chance = _choose(np.where([is_grouped, *can_be], odds, NEVER))
-    return (shown.columns[best - 1] if best else None), chance
+    chances = softmax(odds.astype(np.float64))  # what cannot be keeps its share
+    best = int(np.where([is_grouped, *can_be], chances, -1).argmax())
+    return (shown.columns[best - 1] if best else None), float(chances[best])
 
 
 def _is_added(column: Column) -> bool:

@@ -14,7 +14,16 @@ from itertools import groupby, takewhile
 from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
-from indexes.documents.chunking import Block, Chunk, Line, Outline, chunk_blocks, format_rows, format_table
+from indexes.documents.chunking import (
+    Block,
+    Chunk,
+    Line,
+    Outline,
+    chunk_blocks,
+    end_with_full_stop,
+    format_rows,
+    format_table,
+)
 from indexes.text.analysis import load_stop_words, word_set
 from indexes.text.control_characters import TolerantHtmlParser
 from indexes.words import LANGUAGES
@@ -32,6 +41,7 @@ LINKS = re.compile(
     r"(?:^|.*[-_])(?:nav\w*|topnav|(?:main|top|sub)?menu|pagination|pager|sidebar|related|recommend\w*|share|sharing|social"
     r"|popular)(?:$|[-_].*)"
 )
+_LABELLED = re.compile(r"[^\W\d_][^:.!?;]{0,40}:\s+\S")  # "Monthly rent: $189.00"
 MIN_LINKED = 0.8  # of the letters outside headings that are in links, for what may be furniture
 Position = tuple[int, int]  # line and column
 Furniture = Sequence[tuple[Position, Position]]  # elements that are left out: their opening and closing tags, in order
@@ -250,7 +260,12 @@ def _read_token(token: Any, following: Iterator[Any], outline: Outline) -> Itera
             lines = tuple(Line(line.number + token.map[0], line.text) for line in block.lines)
             yield Block(lines, (*outline.headings, *block.headings), outline.take_heading_line(), block.prose)
     elif token.type == "inline" and token.content.strip():
-        yield from outline.build_block(_read_lines(token))
+        lines = _read_lines(token)
+        if len(lines) > 1 and all(_LABELLED.match(line.text) for line in lines):
+            ended = [Line(line.number, end_with_full_stop(line.text)) for line in lines]
+            yield from outline.build_block(ended, prose=False)
+        else:
+            yield from outline.build_block(lines)
 
 
 def _take_tokens_within(tokens: Iterator[Any], opening: Any) -> list[Any]:
