@@ -13,7 +13,7 @@ from agent.chat.store import Store
 from agent.turn.tables.answer import compute_over_tables
 from agent.turn.tables.execution import UnsureError, carry_out
 from agent.turn.tables.plan import Condition, TablePlan
-from agent.turn.tables.planning import ACTIONS, NEVER, OPERATORS, RANKS, choose_plan, show_table
+from agent.turn.tables.planning import ACTIONS, OPERATORS, RANKS, choose_plan, show_table
 from indexes.documents.collection import WholeDocuments
 from indexes.documents.document_index import open_documents
 from indexes.documents.tables.table import Table, list_tables
@@ -132,7 +132,7 @@ def test_a_column_is_not_what_its_cells_cannot_be(minilm: Embedder, tmp_path: Pa
     plans = []
     for question in ("jobs over 25: what did they cost?", "what did the expensive jobs cost?"):
         shown = show_table(question, table, minilm.embed)
-        whole = np.full(len(ACTIONS) + len(RANKS) + 1, NEVER, np.float32)
+        whole = np.full(len(ACTIONS) + len(RANKS) + 1, -1e4, np.float32)
         columns = np.zeros((2, 2 + len(OPERATORS)), np.float32)
         whole[ACTIONS.index("sum")], columns[0, 0], columns[1, 2 + OPERATORS.index(">")] = 9, 9, 9
         values = [np.zeros(len(each), np.float32) for each in shown.values]

@@ -260,12 +260,10 @@ def _read_token(token: Any, following: Iterator[Any], outline: Outline) -> Itera
             lines = tuple(Line(line.number + token.map[0], line.text) for line in block.lines)
             yield Block(lines, (*outline.headings, *block.headings), outline.take_heading_line(), block.prose)
     elif token.type == "inline" and token.content.strip():
-        lines = _read_lines(token)
-        if len(lines) > 1 and all(_LABELLED.match(line.text) for line in lines):
-            ended = [Line(line.number, end_with_full_stop(line.text)) for line in lines]
-            yield from outline.build_block(ended, prose=False)
-        else:
-            yield from outline.build_block(lines)
+        read = _read_lines(token)
+        are_labelled = len(read) > 1 and all(_LABELLED.match(line.text) for line in read)
+        ended = [Line(line.number, end_with_full_stop(line.text)) for line in read] if are_labelled else read
+        yield from outline.build_block(ended, prose=not are_labelled)
 
 
 def _take_tokens_within(tokens: Iterator[Any], opening: Any) -> list[Any]:
