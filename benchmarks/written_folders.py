@@ -10,19 +10,17 @@ with `--languages sealed` three others, in German or French, which nobody who wo
 
 import argparse
 import json
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from agent.chat.session import Session, open_assistant, open_collection
+from agent.chat.session import Session, open_assistant
 from agent.chat.store import Store
 from agent.models.registry import open_embedder
 from agent.turn.extractive_answer import says_not_found
-from indexes.documents.document_index import open_documents
+from training.reading import open_folder, says_any
 
 TRAINING = Path(__file__).parent.parent / "training"
 DOCUMENTS = TRAINING / "held_out_documents.jsonl"
@@ -36,13 +34,8 @@ def ask_all(
 ) -> Iterator[tuple[str, Verdict]]:
     """The kind of each question, and the verdict on its answer."""
     embedder = open_embedder(embedder_name)
-    with tempfile.TemporaryDirectory() as home:
-        documents = Path(home) / "documents"
-        documents.mkdir()
-        for each in folder:
-            (documents / f"{each['title'].replace('/', ' ')[:80]}.md").write_text(each["text"], encoding="utf-8")
-        index = open_documents(documents, Path(home), embedder, lambda *_: nullcontext(lambda _done: None)).index
-        assistant = open_assistant(open_collection(str(documents), index, embedder), model)
+    with open_folder(folder, embedder) as current:
+        assistant = open_assistant(current, model)
         asked = [(question, each.get("language")) for each in folder for question in each["questions"]]
         for question, language in asked[every - 1 :: every]:
             kind = "follow-up" if "after" in question else "alone" if question["answers"] else "unanswerable"
@@ -58,15 +51,10 @@ def _ask(session: Session, question: dict[str, Any]) -> tuple[Verdict, bool]:
         session.ask(before)
     response = session.ask(question["question"]).response
     denied = says_not_found(response) or not response.used
-    lead = _plain(" ".join([response.direct, *(sentence.text for sentence in response.sentences[:1])]))
-    whole = _plain(f"{response.direct} {response.text}")
-    answers = [_plain(answer).rstrip(".;, ") for answer in question["answers"]]
-    is_first, is_right = (any(answer in text for answer in answers) and not denied for text in (lead, whole))
+    lead = " ".join([response.direct, *(sentence.text for sentence in response.sentences[:1])])
+    whole = f"{response.direct} {response.text}"
+    is_first, is_right = (says_any(text, question["answers"]) and not denied for text in (lead, whole))
     return (is_first, is_right, denied), response.is_unsure
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def main() -> None:

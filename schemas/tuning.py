@@ -72,7 +72,7 @@ class AnswerTuning:
     held: int = 8  # of the best sentences, those that are held against each other
     chance_scale: float = 5.0  # of scores, to the logarithm of the odds that a sentence answers
     least_chance: float = 0.06  # of a sentence that joins the best
-    sure_chance: float = 1.0  # of the best, from which none joins it
+    sure_chance: float = 1.0  # of the best, from which none joins it, and none is compared
     words_within: float = 1.0  # by words alone, whose scores tell no chance: how far behind the best joins it
     all_within: float = 0.0  # where above 0, whatever lies so near behind the best joins it, instead
     compared: int = 0  # of the best, those that a model which was taught to holds against each other where none is sure

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agent.models import learned
-from agent.models.bundled import ADAPTERS, REWRITER, find_bundled_gguf
+from agent.models.bundled import ADAPTERS, CHOOSER, REWRITER, find_bundled_gguf
 from agent.models.embedding.minilm import WEIGHTS, find_weights
 from agent.models.embedding.query_encoder import open_query_encoder
 from agent.models.protocol import Conversation, LanguageModel, Task
@@ -104,10 +104,21 @@ def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: py
     damaged.unlink()
     with pytest.raises(MissingError, match="is not there"):
         open_query_encoder(weights, 1)
-    damaged.write_bytes(learned.REWRITER.read_bytes()[:5000])
-    monkeypatch.setitem(ADAPTERS, REWRITER, damaged)
-    with pytest.raises(InvalidInputError, match="cannot load this adapter"):
-        rewrite_query(KEEPS, open_model("smollm2"), Plan(query=("rewrite",)))
+
+
+@needs_model
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_without_an_adapter_that_is_damaged_the_rest_goes_on(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged = tmp_path / "damaged.gguf"
+    damaged.write_bytes(ADAPTERS[name].read_bytes()[:5000])
+    monkeypatch.setitem(ADAPTERS, name, damaged)
+    model = open_model("smollm2")
+    assert set(model.adapters) == set(ADAPTERS) - {name}
+    assert caplog.text.count("cannot load this adapter") == 1
+    assert (rewrite_query(KEEPS, model, Plan(query=("rewrite",))).rewrite == "") == (name == REWRITER)
+    assert any(model.compare("How long does rye bread keep?", ["Nine days.", "It is baked."])) == (name != CHOOSER)
 
 
 PASSAGE = (

@@ -10,10 +10,8 @@ what is learned is what has to be added to that.
 
 import json
 import random
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from math import log, sqrt
@@ -23,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agent.chat.session import BRIEF, PLAN, open_collection
+from agent.chat.session import BRIEF, PLAN
 from agent.models.bundled import ADAPTERS, CHOOSER
 from agent.models.local.llama_cpp import MAX_COMPARED_WORDS
 from agent.models.registry import open_embedder
@@ -32,11 +30,10 @@ from agent.turn.quote_ranking import rank_quotes
 from agent.turn.quotes import Quote, find_quotes
 from agent.turn.reading import compose_follow_up
 from agent.turn.retrieval import Searcher
-from indexes.documents.document_index import open_documents
 from indexes.documents.reading import parse_document
 from schemas.records import Query
 from training.loop import HAS_HALF, Schedule, read_arguments
-from training.reading import OWN
+from training.reading import OWN, open_folder, says_any
 from training.smollm2 import BATCH, TaughtSmolLM2
 
 RIVALS, NEAR, BESIDE = 4, 10, 2  # sentences beside the right one; of how many like the question; how far from it
@@ -122,7 +119,7 @@ def choose_by_words(model: Chooser, folder: Sequence[dict[str, Any]], order: ran
     counts = Counter(stem for own in stems for stem in own)
     for document in folder:
         for asked in document["questions"]:
-            has = [has_answer(quote, asked) for _, quote in quotes]
+            has = [says_any(quote.lead, asked["answers"]) for _, quote in quotes]
             right = [n for n, (title, _) in enumerate(quotes) if has[n] and title == document["title"]]
             if not right:
                 continue
@@ -144,28 +141,17 @@ def choose_by_words(model: Chooser, folder: Sequence[dict[str, Any]], order: ran
 def choose_in_chat(model: Chooser, folder: Sequence[dict[str, Any]], order: random.Random) -> Iterator[Choice]:
     """Some of the questions over a folder, each with the sentences that a chat ranks first, where one is right."""
     embedder, tuning = open_embedder("minilm"), BRIEF.answer
-    with tempfile.TemporaryDirectory() as home:
-        documents = Path(home) / "documents"
-        documents.mkdir()
-        for each in folder:
-            (documents / f"{each['title'].replace('/', ' ')[:80]}.md").write_text(each["text"], encoding="utf-8")
-        index = open_documents(documents, Path(home), embedder, lambda *_: nullcontext(lambda _done: None)).index
-        with open_collection(str(documents), index, embedder).use() as searchable:
-            searcher = Searcher(searchable.retriever, PLAN, lambda _call: None)
-            for asked in [asked for each in folder for asked in each["questions"]][::EVERY]:
-                query = Query(_compose(asked, order))
-                passages = searcher.read(searcher.search(query)[: tuning.first_passages])
-                quotes = rank_quotes(find_quotes(passages, tuning), query, (), embedder, BRIEF)[0][: tuning.compared]
-                before = [tuning.chance_scale * quote.score for quote in quotes]
-                right = [has_answer(quote, asked) for quote in quotes]
-                is_sure = right[0] and float(torch.tensor(before).softmax(0)[0]) >= SURE
-                if any(right) and not (all(right) or is_sure):
-                    yield model.make_choice(query.utterance, [quote.headed for quote in quotes], before, right)
-
-
-def has_answer(quote: Quote, asked: dict[str, Any]) -> bool:
-    text = _plain(quote.lead)
-    return any(_plain(answer).rstrip(".;, ") in text for answer in asked["answers"])
+    with open_folder(folder, embedder) as current, current.use() as searchable:
+        searcher = Searcher(searchable.retriever, PLAN)
+        for asked in [asked for each in folder for asked in each["questions"]][::EVERY]:
+            query = Query(_compose(asked, order))
+            passages = searcher.read(searcher.search(query)[: tuning.first_passages])
+            quotes = rank_quotes(find_quotes(passages, tuning), query, (), embedder, BRIEF)[0][: tuning.compared]
+            before = [tuning.chance_scale * quote.score for quote in quotes]
+            right = [says_any(quote.lead, asked["answers"]) for quote in quotes]
+            is_sure = right[0] and float(torch.tensor(before).softmax(0)[0]) >= SURE
+            if any(right) and not (all(right) or is_sure):
+                yield model.make_choice(query.utterance, [quote.headed for quote in quotes], before, right)
 
 
 def _quote(document: dict[str, Any]) -> list[Quote]:
@@ -178,10 +164,6 @@ def _compose(asked: dict[str, Any], order: random.Random) -> str:
     if not asked.get("after"):
         return str(asked["question"])
     return order.choice((compose_follow_up(asked["after"][-1], asked["question"]), asked["standalone"]))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def main() -> None:

@@ -6,17 +6,22 @@ Sources and licences are in the card of what was learned (`agent/models/learned/
 import json
 import random
 import re
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from agent.chat.session import open_collection
 from agent.turn.reading import compose_follow_up, join_units
+from indexes.documents.document_index import open_documents
 from indexes.documents.reading import parse_document
-from indexes.ranking.vectors import Embed, Vectors
+from indexes.documents.watching import CurrentCollection
+from indexes.ranking.vectors import Embed, Embedder, Vectors
 from indexes.text.analysis import load_stop_words
 
 OWN = Path(__file__).parent / "own_documents.jsonl"
@@ -180,6 +185,24 @@ def read_clapnq(folder: Path) -> Iterator[Marked]:
         if bool(answers) == asked["answerable"]:
             text = " ".join(sentences)
             yield Marked("clapnq", asked["id"], asked["title"], asked["question"], text, answers, exact=False)
+
+
+@contextmanager
+def open_folder(documents: Sequence[dict[str, Any]], embedder: Embedder | None) -> Iterator[CurrentCollection]:
+    """Some such documents as files of a folder, ready to be asked."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home) / "documents"
+        folder.mkdir()
+        for each in documents:
+            (folder / f"{each['title'].replace('/', ' ')[:80]}.md").write_text(each["text"], encoding="utf-8")
+        index = open_documents(folder, Path(home), embedder, lambda *_: nullcontext(lambda _done: None)).index
+        yield open_collection(str(folder), index, embedder)
+
+
+def says_any(text: str, answers: Sequence[str]) -> bool:
+    """Whether a text has one of the marked answers."""
+    plain = _fold(text).casefold()
+    return any(_fold(answer).casefold().rstrip(".;, ") in plain for answer in answers)
 
 
 def read_own_folders(any_language: bool) -> Iterator[OwnFolder]:

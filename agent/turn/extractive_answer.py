@@ -1,8 +1,8 @@
 """An answer made of sentences that stand in the passages: the one that answers first, and no more than was asked for.
 
 Such an answer is supported by construction. Where even the nearest sentence is far from what is asked, it says so
-first. What a model sampled has no say here: the same question has the same answer on every processor
-(docs/reliability.md).
+first. What a model sampled has no say here: the same question has nearly always the same answer on every
+processor (docs/reliability.md).
 """
 
 import re

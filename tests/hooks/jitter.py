@@ -41,6 +41,13 @@ def score(exact: Callable[..., list[float]], context: Any, candidates: Sequence[
     return [float(value * (1 + noise(1, read, list(c))[0])) for value, c in zip(scores, candidates, strict=True)]
 
 
+def weigh(
+    exact: Callable[..., list[float]], context: Any, candidates: Sequence[Sequence[int]], *words: int
+) -> list[float]:
+    read, odds = hash(tuple(context._tokens)), exact(context, candidates, *words)
+    return [float(value * (1 + noise(1, read, list(c))[0])) for value, c in zip(odds, candidates, strict=True)]
+
+
 def ask(exact: Callable[..., Any], model: Any, conversation: Any, task: Any, *more: Any) -> Any:
     if task.seed is not None:
         task = replace(task, seed=task.seed + seed() * SEEDS)
@@ -67,6 +74,7 @@ def compute_states(exact: Callable[..., Any], encoder: Any, tokens: Sequence[int
 
 PATCHES: tuple[tuple[str, str, Callable[..., Any]], ...] = (  # module, class, and the method of that name
     ("agent.models.local.kv_cache", "KvCache", score),
+    ("agent.models.local.kv_cache", "KvCache", weigh),
     ("agent.models.local.llama_cpp", "LlamaCppModel", ask),
     ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", embed),
     ("agent.models.embedding.llama_cpp", "LlamaCppEncoder", compute_states),

@@ -123,7 +123,7 @@ class KvCache:
             for sequence in sequences:
                 llama_cpp.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
             self._decode(rows)
-            found = self._logits(wanted).copy()
+            found = self._logits(wanted)
         finally:  # also when a person breaks off: the next prompt finds no leftovers
             for sequence in sequences:
                 llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)

@@ -6,6 +6,7 @@ are put back as pieces that are tokenized as plain text.
 """
 
 import json
+import logging
 import re
 import time
 from collections import Counter
@@ -35,12 +36,14 @@ from agent.models.protocol import (
     parse_reply,
     reply_schema,
 )
+from schemas.errors import InvalidInputError
 from schemas.records import Call, Message
 
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+log = logging.getLogger("convagent")
 _PLACEHOLDER = re.compile("\ue000(\\d+)\ue001")
 
 
@@ -118,7 +121,7 @@ class LlamaCppModel(LanguageModel):
     runs_here: bool = True
     writes_answers: bool = False
     has_likelihoods: bool = True
-    adapters: Mapping[str, Path] = field(default_factory=dict)
+    adapters: Mapping[str, Any] = field(default_factory=dict)  # as llama.cpp has them
     _taught: dict[str, "LlamaCppModel"] = field(default_factory=dict)  # the same weights, each with an adapter
 
     def ask(
@@ -177,8 +180,7 @@ class LlamaCppModel(LanguageModel):
     def _with_adapter(self, name: str) -> "LlamaCppModel":
         """These weights with an adapter, opened when it is asked first."""
         if name not in self._taught:
-            adapter = load_adapter(self._weights, self.adapters[name])
-            context = KvCache(self._weights.model, ADAPTER_CONTEXT, self._context.threads, adapter)
+            context = KvCache(self._weights.model, ADAPTER_CONTEXT, self._context.threads, self.adapters[name])
             template = ChatTemplate(ADAPTER_TEMPLATE)
             self._taught[name] = LlamaCppModel(self.name, self.digest, self.listen, self._weights, context, template)
         self._taught[name].listen = self.listen
@@ -255,7 +257,7 @@ class LlamaCppModel(LanguageModel):
 def open_gguf(
     path: Path, name: str, digest: str, threads: int, listen: Listener, adapters: Mapping[str, Path]
 ) -> LlamaCppModel:
-    """Load a GGUF, and remember the adapters that were made for it.
+    """Load a GGUF, and the adapters that were made for it; one that cannot be loaded is said, and left out.
 
     Raises `InvalidInputError` when llama.cpp cannot read the file or it is not a language model.
     """
@@ -274,8 +276,16 @@ def open_gguf(
         template,
         decoding_constants(adapters.values()),
         writes_answers=int(llama_cpp.llama_model_n_params(weights.model)) >= WRITER_PARAMETERS,
-        adapters=adapters,
+        adapters=dict(_load_adapters(weights, adapters)),
     )
+
+
+def _load_adapters(weights: LlamaModel, paths: Mapping[str, Path]) -> Iterator[tuple[str, Any]]:
+    for name, path in paths.items():
+        try:
+            yield name, load_adapter(weights, path)
+        except InvalidInputError as error:
+            log.warning("The model answers without what it was taught: %s", error)
 
 
 def decoding_constants(adapters: Iterable[Path]) -> str:

@@ -24,6 +24,7 @@ from indexes.documents.chunking import (
     format_rows,
     format_table,
 )
+from indexes.documents.formats.plain_text import LABEL
 from indexes.text.analysis import load_stop_words, word_set
 from indexes.text.control_characters import TolerantHtmlParser
 from indexes.words import LANGUAGES
@@ -41,7 +42,6 @@ LINKS = re.compile(
     r"(?:^|.*[-_])(?:nav\w*|topnav|(?:main|top|sub)?menu|pagination|pager|sidebar|related|recommend\w*|share|sharing|social"
     r"|popular)(?:$|[-_].*)"
 )
-_LABELLED = re.compile(r"[^\W\d_][^:.!?;]{0,40}:\s+\S")  # "Monthly rent: $189.00"
 MIN_LINKED = 0.8  # of the letters outside headings that are in links, for what may be furniture
 Position = tuple[int, int]  # line and column
 Furniture = Sequence[tuple[Position, Position]]  # elements that are left out: their opening and closing tags, in order
@@ -261,7 +261,7 @@ def _read_token(token: Any, following: Iterator[Any], outline: Outline) -> Itera
             yield Block(lines, (*outline.headings, *block.headings), outline.take_heading_line(), block.prose)
     elif token.type == "inline" and token.content.strip():
         read = _read_lines(token)
-        are_labelled = len(read) > 1 and all(_LABELLED.match(line.text) for line in read)
+        are_labelled = len(read) > 1 and all(LABEL.match(line.text) for line in read)
         ended = [Line(line.number, end_with_full_stop(line.text)) for line in read] if are_labelled else read
         yield from outline.build_block(ended, prose=not are_labelled)
 

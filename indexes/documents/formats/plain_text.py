@@ -21,7 +21,7 @@ MIN_WORDY = 0.6  # share of a line that are words and numbers as in prose; code 
 MAX_WORD_CHARACTERS = 60  # that are looked at
 _BULLET = re.compile(r"(?:[-*•–·]|\[[ xX]\])\s+")
 _NUMBERED = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")  # "1. Warm up"
-_LABEL = re.compile(r"(?:[^\s:;,.!?]+ ){0,4}[^\s:;,.!?]+:(?:\s|$)")  # "Monthly price: 17.99 EUR"
+LABEL = re.compile(r"(?:[^\s:;,.!?]+ ){0,4}[^\s:;,.!?]+:(?:\s|$)")  # "Monthly price: 17.99 EUR"
 _WORD = re.compile(r"[\"'„“‘«»(]*(?:[^\W\d_]+(?:['’./-][^\W\d_]+)*|\d+(?:[.,:-]\d+)*)[^\w\s(){}\[\]=<>]*\)?[,;:.!?]*")
 
 
@@ -52,7 +52,7 @@ class _TextLine:
 
     @property
     def has_label(self) -> bool:
-        return bool(_LABEL.match(self.text))
+        return bool(LABEL.match(self.text))
 
     @property
     def is_entry(self) -> bool:
