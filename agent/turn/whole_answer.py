@@ -53,6 +53,7 @@ _NO_SUBJECT = word_set(
     "the a an my our your this that these file document documents paper text letter pdf der die das den dem des mein "
     "meine"
 )
+_POSSESSIVE = re.compile(r"['’]s(?!\w)")
 _KINDS = stem_path("note notes mail mails email message notiz notizen letter letters")  # seldom in names
 _POINTS_BACK = re.compile(
     r"(?:it|this|that|them|these|those|all|everything|(?:your |the )?(?:last )?answer)", re.IGNORECASE
@@ -111,13 +112,13 @@ def list_sections(passages: Sequence[Passage], said: str | None = None) -> list[
 
 
 def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Query], tuple[Hit, ...]]) -> list[str]:
-    """The documents that are meant as well as each other: by file, then path and title, then contents; none: [].
+    """The documents that are meant as well as each other: by file, path and title, signature, then contents; none: [].
 
     "The notes about the boat" are those with all these words; where there are none, whatever has "boat".
     """
     plain = subject.strip(" ,'\"“”‘’`").casefold()
     exact = [name for name in documents.names if plain in (name.casefold(), name.casefold().rpartition("/")[2])]
-    words = _keep_content_words(plain)
+    words = _keep_content_words(_POSSESSIVE.sub("", plain))
     wanted = stem_path(words)
     if exact or not wanted:
         return exact
@@ -129,6 +130,10 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
     about = [word for word in words.split() if not stem_path(word) & _KINDS]
     if not about:
         return []
+    if stem_path(plain) & _KINDS and len(documents.names) <= MAX_EMBEDDED:  # "Aunt Grete's letter" ends with her name
+        signed = [name for name in documents.names if wanted - _KINDS <= stem_path(documents.read_end(name))]
+        if signed:
+            return signed
     passages = documents.index.read([hit.id for hit in search(Query(" ".join(about)))])
     fitting = [one for one in passages if has_all_words(f"{one.title} {one.text}", " ".join(about), one.language)]
     counts = Counter(passage.document for passage in fitting)

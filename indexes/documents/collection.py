@@ -69,6 +69,11 @@ class WholeDocuments:
         shown = words if len(words) <= OPENING + CLOSING else [*words[:OPENING], "...", *words[-CLOSING:]]
         return " ".join(shown)
 
+    def read_end(self, name: str) -> str:
+        """Its last words, where a letter is signed."""
+        (passage,) = self.index.read(self.ids[name][-1:])
+        return " ".join(passage.text.split()[-CLOSING:])
+
     def read_title(self, name: str) -> str:
         return self.read(name, 1)[0].title
 

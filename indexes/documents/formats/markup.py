@@ -116,6 +116,14 @@ INLINE_TAGS = word_set(
     "tt u var wbr"
 )
 _HEADING = re.compile(r"h[1-6]")
+_STRONG = ("b", "strong")
+_LABEL = re.compile(r"(?:[^\s\d:;.!?]+ ){0,3}[^\s\d:;.!?]+\.")
+
+
+def _is_label(text: str) -> bool:
+    """Whether a few words name something, and say nothing of it: no number, and no stop word, as sentences have."""
+    words = text[:-1].lower().split()
+    return bool(_LABEL.fullmatch(text)) and all(load_stop_words(each).isdisjoint(words) for each in LANGUAGES)
 
 
 def chunk_html(text: str, _notes: list[str]) -> tuple[str, Iterator[Chunk]]:
@@ -132,7 +140,10 @@ def read_html_blocks(text: str, furniture: Furniture = ()) -> tuple[str, list[Bl
 
 
 class _BlockParser(TolerantHtmlParser):
-    """Collects blocks. Every tag that is not inline ends the paragraph before it."""
+    """Collects blocks. Every tag that is not inline ends the paragraph before it.
+
+    What is strong at the beginning of one may be a label, as in Markdown.
+    """
 
     def __init__(self, furniture: Furniture) -> None:
         super().__init__()
@@ -142,11 +153,13 @@ class _BlockParser(TolerantHtmlParser):
         self._parts: list[Line] = []  # of the open paragraph's lines
         self._items: list[Line] = []  # of the open list
         self._rows: list[list[Line]] = []  # of the open table
-        self._tag = ""
+        self._tag, self._opens_strong = "", False
         self._skipped_depth, self._list_depth, self._table_depth = 0, 0, 0
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
         self._skipped_depth += tag in SKIPPED_TAGS
+        if tag in _STRONG:
+            self._opens_strong = not self._open_text
         if tag in INLINE_TAGS or self._skipped_depth:
             return
         self._finish_paragraph()
@@ -169,6 +182,12 @@ class _BlockParser(TolerantHtmlParser):
             self._table_depth = max(0, self._table_depth - (tag == "table"))
             self._finish_closed()
             self._tag = ""
+        elif tag in _STRONG and self._opens_strong and _is_label(self._open_text):
+            self._parts = [Line(self._parts[0].number, f"{self._open_text[:-1]}:")]
+
+    @property
+    def _open_text(self) -> str:
+        return "".join(part.text for part in self._parts).strip()
 
     def handle_data(self, data: str) -> None:
         if not self._skipped_depth and not self._is_in_furniture():
@@ -218,7 +237,6 @@ class _BlockParser(TolerantHtmlParser):
             self._items = []
 
 
-_LABEL = re.compile(r"(?:[^\s\d:;.!?]+ ){0,3}[^\s\d:;.!?]+\.")
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|$)", re.DOTALL)
 
 
@@ -293,12 +311,6 @@ def _join_lines(token: Any) -> Line:
     if token.type != "inline":
         return Line(number, " ".join(token.content.split()))
     return Line(number, " ".join(line.text for line in _read_lines(token)).strip())
-
-
-def _is_label(text: str) -> bool:
-    """Whether a few words name something, and say nothing of it: no number, and no stop word, as sentences have."""
-    words = text[:-1].lower().split()
-    return bool(_LABEL.fullmatch(text)) and all(load_stop_words(each).isdisjoint(words) for each in LANGUAGES)
 
 
 def _read_lines(token: Any) -> list[Line]:
