@@ -33,6 +33,20 @@ def test_a_label_points_to_nothing() -> None:
     assert points_back("Next the oil is changed.")
 
 
+def test_a_quote_in_its_context_has_the_end_of_what_stands_before_it() -> None:
+    sold, blue, paid = (
+        "The boat was sold in May.",
+        f"On the {'very ' * 22}last day it was blue.",
+        "The price was paid at once.",
+    )
+    quotes = find_quotes([Passage("a:1", f"{sold} {blue} {paid}", "Boats")], AnswerTuning())
+    assert [quote.in_context.split("\n") for quote in quotes] == [
+        [f"Boats: {sold}"],
+        [f"Boats: {sold}", blue],
+        [f"Boats: {'very ' * 20}last day it was blue.", paid],
+    ]
+
+
 @pytest.mark.story
 @needs_embedder
 @pytest.mark.parametrize(("asked", "euros"), [("does a kayak cost guests", 14), ("did a kayak cost guests in 2022", 9)])

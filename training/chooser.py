@@ -64,7 +64,7 @@ class Chooser(TaughtSmolLM2):
     ) -> Choice:
         """As `LlamaCppModel.compare` reads them."""
         opened = f"<|im_start|>user\n{' '.join(question.split()[-MAX_COMPARED_WORDS:])}"
-        shown = [" ".join(text.split()[:MAX_COMPARED_WORDS]) for text in texts]
+        shown = [" ".join(text.split(" ")[:MAX_COMPARED_WORDS]) for text in texts]
         rows = [self.tokenize(f"\n\n{text}<|im_end|>\n<|im_start|>assistant\n") for text in shown]
         return Choice(self.tokenize(opened), rows, list(before), list(right))
 
@@ -134,7 +134,7 @@ def choose_by_words(model: Chooser, folder: Sequence[dict[str, Any]], order: ran
             own = [n for n in others if quotes[n][0] == document["title"]]
             beside = [n for n in own if abs(n - best) <= BESIDE]
             rivals = dict.fromkeys([*near, *(order.choice(some) for some in (own, beside) if some)])
-            texts = [quotes[n][1].headed for n in (best, *islice(rivals, RIVALS))]
+            texts = [quotes[n][1].in_context for n in (best, *islice(rivals, RIVALS))]
             yield model.make_choice(question, texts, [0.0] * len(texts), [True, *[False] * (len(texts) - 1)])
 
 
@@ -151,7 +151,7 @@ def choose_in_chat(model: Chooser, folder: Sequence[dict[str, Any]], order: rand
             right = [says_any(quote.lead, asked["answers"]) for quote in quotes]
             is_sure = right[0] and float(torch.tensor(before).softmax(0)[0]) >= SURE
             if any(right) and not (all(right) or is_sure):
-                yield model.make_choice(query.utterance, [quote.headed for quote in quotes], before, right)
+                yield model.make_choice(query.utterance, [quote.in_context for quote in quotes], before, right)
 
 
 def _quote(document: dict[str, Any]) -> list[Quote]:

@@ -90,7 +90,7 @@ def _compare_best(ranked: list[Quote], question: str, llm: LanguageModel, tuning
     if len(best) < 2 or not is_read or weigh_chances(ranked, tuning)[0] >= tuning.sure_chance:
         return ranked
     before = tuning.chance_scale * np.array([quote.score for quote in best])
-    odds = before + tuning.compared_weight * np.array(llm.compare(question, [quote.headed for quote in best]))
+    odds = before + tuning.compared_weight * np.array(llm.compare(question, [quote.in_context for quote in best]))
     scores = ((odds - logsumexp(odds) + logsumexp(before)) / tuning.chance_scale).tolist()
     compared = (replace(quote, score=score) for quote, score in zip(best, scores, strict=True))
     return sorted((*compared, *others), key=lambda quote: -quote.score)

@@ -11,6 +11,8 @@ from indexes.text.units import find_units_to_quote, split_units
 from schemas.records import Passage, Unit
 from schemas.tuning import AnswerTuning
 
+MAX_CONTEXT_WORDS = 25  # of the unit before
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -49,6 +51,12 @@ class Quote:
     def headed(self) -> str:
         """The unit after its headings."""
         return f"{self.heading}: {self.lead}" if self.heading else self.lead
+
+    @property
+    def in_context(self) -> str:
+        """The unit on a line of its own, after its headings and the end of the unit before it."""
+        before = split_units(self.passage)[self.place - 1].text.split()[-MAX_CONTEXT_WORDS:] if self.place else []
+        return self.headed.removesuffix(self.lead) + f"{' '.join(before)}\n{self.lead}" if before else self.headed
 
     @property
     def length(self) -> int:

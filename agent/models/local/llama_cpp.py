@@ -99,7 +99,7 @@ class ChatTemplate:
 MAX_CONTEXT = 8192  # tokens; enough for a long conversation and five passages, and modest in memory
 WRITER_PARAMETERS = 1_000_000_000  # smaller models write worse than they pick (docs/log.md)
 ADAPTER_CONTEXT = 1024  # tokens: what a task that was taught reads is short
-MAX_COMPARED_WORDS = 60  # of a question, the last, and of each text that is held against it, the first
+MAX_COMPARED_WORDS = 90  # of a question, the last, and of each text that is held against it, the first
 ADAPTER_TEMPLATE = (  # what adapters are taught with: ChatML without a system message
     "{% for message in messages if message.role != 'system' %}"
     "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
@@ -159,7 +159,7 @@ class LlamaCppModel(LanguageModel):
         """A prompt for each text, the question first; whether "yes" is likelier than "no" after it."""
         started, before = time.perf_counter(), self._context.usage.copy()
         asked = Conversation("", (Message("user", " ".join(question.split()[-MAX_COMPARED_WORDS:])),))
-        shown = [" ".join(text.split()[:MAX_COMPARED_WORDS]) for text in texts]
+        shown = [" ".join(text.split(" ")[:MAX_COMPARED_WORDS]) for text in texts]
         prompts = [self._tokens(self._template.render(asked, Task("compare", text, "\n"))) for text in shown]
         own = (n for n, tokens in enumerate(zip(*prompts, strict=False)) if len(set(tokens)) > 1)
         shared = next(own, min(map(len, prompts)) - 1)
