@@ -76,7 +76,7 @@ class AnswerTuning:
     words_within: float = 1.0  # by words alone, whose scores tell no chance: how far behind the best joins it
     all_within: float = 0.0  # where above 0, whatever lies so near behind the best joins it, instead
     compared: int = 0  # of the best, those that a model which was taught to holds against each other where none is sure
-    compared_weight: float = 0.3  # of the log odds that it tells
+    compared_weight: float = 0.4  # of the log odds that it tells
     joining_words: int = 4  # that a sentence has at least which joins the best: "Summary." adds nothing
     nearby_sentences: int = 0  # of those further behind, that are kept as nearby
     nearby_gap: float = 0.6  # how far behind the best they may lie

@@ -2,10 +2,10 @@
 
     python -m training.chooser ../shared/data [-o FILE] [--steps N] [--rate R] [--seed N]
 
-It reads a question and one sentence after its headings; how much likelier "yes" then is than "no" is held against that
-of the other sentences (ListNet: Cao et al., ICML 2007). At first these share words with the question, stand near the
-right one or in its document. Later, questions over folders that the reader did not learn are ranked as in a chat, and
-what is learned is what has to be added to that.
+It reads a question and one sentence, after its headings and what stands before it; how much likelier "yes" then is than
+"no" is held against that of the other sentences (ListNet: Cao et al., ICML 2007). At first these share words with the
+question, stand near the right one or in its document. Later, questions over folders that the reader did not learn are
+ranked as in a chat, and what is learned is what has to be added to that.
 """
 
 import json
