@@ -53,7 +53,7 @@ _NO_SUBJECT = word_set(
     "the a an my our your this that these file document documents paper text letter pdf der die das den dem des mein "
     "meine"
 )
-_POSSESSIVE = re.compile(r"['’]s(?!\w)")
+_FROM = re.compile(r"['’]s(?!\w)| (?:from|by|von)(?= )")  # whom it names
 _KINDS = stem_path("note notes mail mails email message notiz notizen letter letters")  # seldom in names
 _POINTS_BACK = re.compile(
     r"(?:it|this|that|them|these|those|all|everything|(?:your |the )?(?:last )?answer)", re.IGNORECASE
@@ -118,7 +118,7 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
     """
     plain = subject.strip(" ,'\"“”‘’`").casefold()
     exact = [name for name in documents.names if plain in (name.casefold(), name.casefold().rpartition("/")[2])]
-    words = _keep_content_words(_POSSESSIVE.sub("", plain))
+    words = _keep_content_words(_FROM.sub("", plain))
     wanted = stem_path(words)
     if exact or not wanted:
         return exact
@@ -130,7 +130,7 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
     about = [word for word in words.split() if not stem_path(word) & _KINDS]
     if not about:
         return []
-    if stem_path(plain) & _KINDS and len(documents.names) <= MAX_EMBEDDED:  # "Aunt Grete's letter" ends with her name
+    if _FROM.search(plain) and stem_path(plain) & _KINDS and len(documents.names) <= MAX_EMBEDDED:
         signed = [name for name in documents.names if wanted - _KINDS <= stem_path(documents.read_end(name))]
         if signed:
             return signed

@@ -21,7 +21,7 @@ from indexes.storage.directories import make_private_directory, make_private_fil
 from indexes.text.analysis import ANALYZER
 from schemas.errors import RunError
 
-_CUT = "14"  # to be raised when files are cut differently: then all are read again
+_CUT = "15"  # to be raised when files are cut differently: then all are read again
 WAIT_SECONDS = 600  # for another process, which may be building the index
 CACHE_REMEDY = "Set CONVAGENT_CACHE to a directory that can be written and has room."
 _TABLE = (
