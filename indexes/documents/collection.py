@@ -69,17 +69,18 @@ class WholeDocuments:
         shown = words if len(words) <= OPENING + CLOSING else [*words[:OPENING], "...", *words[-CLOSING:]]
         return " ".join(shown)
 
-    def read_end(self, name: str) -> str:
-        """Its last words, where a letter is signed."""
-        (passage,) = self.index.read(self.ids[name][-1:])
-        return " ".join(passage.text.split()[-CLOSING:])
-
     def read_title(self, name: str) -> str:
         return self.read(name, 1)[0].title
 
     def find_named(self, stems: set[str]) -> list[str]:
         """The documents whose paths and titles have all of some stems; none for no stems."""
         return [name for name in self.names if stems and stems <= self._stems_of[name]]
+
+    def find_signed(self, stems: set[str]) -> list[str]:
+        """The documents whose last words, where a letter is signed, have all of some stems; none for no stems."""
+        ends = self.index.read([ids[-1] for ids in self.ids.values()])
+        words = (" ".join(passage.text.split()[-CLOSING:]) for passage in ends)
+        return [name for name, end in zip(self.names, words, strict=True) if stems and stems <= stem_path(end)]
 
     @cached_property
     def _stems_of(self) -> dict[str, set[str]]:

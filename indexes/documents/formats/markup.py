@@ -159,7 +159,7 @@ class _BlockParser(TolerantHtmlParser):
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
         self._skipped_depth += tag in SKIPPED_TAGS
         if tag in _STRONG:
-            self._opens_strong = not self._open_text
+            self._opens_strong = not self._parts
         if tag in INLINE_TAGS or self._skipped_depth:
             return
         self._finish_paragraph()
@@ -182,15 +182,15 @@ class _BlockParser(TolerantHtmlParser):
             self._table_depth = max(0, self._table_depth - (tag == "table"))
             self._finish_closed()
             self._tag = ""
-        elif tag in _STRONG and self._opens_strong and _is_label(self._open_text):
-            self._parts = [Line(self._parts[0].number, f"{self._open_text[:-1]}:")]
-
-    @property
-    def _open_text(self) -> str:
-        return "".join(part.text for part in self._parts).strip()
+        elif tag in _STRONG and self._opens_strong:
+            self._opens_strong = False  # a tag that is closed twice is not looked at twice
+            text = "".join(part.text for part in self._parts).strip()
+            if _is_label(text):
+                self._parts = [Line(self._parts[0].number, f"{text[:-1]}:")]
 
     def handle_data(self, data: str) -> None:
-        if not self._skipped_depth and not self._is_in_furniture():
+        begins = bool(self._parts) or not data.isspace()
+        if begins and not self._skipped_depth and not self._is_in_furniture():
             self._parts += [Line(number, text) for number, text in enumerate(data.split("\n"), start=self.getpos()[0])]
 
     def close(self) -> None:
