@@ -32,6 +32,7 @@ class RetrievalTuning:
     dense_reply_weight: float = 0.5
     dense_hyde_weight: float = 0.5
     encoder_share: float = 0.4  # of the taught encoder's vector, beside what the texts mean one by one
+    takes_questions: bool = False  # whether the encoder that was taught questions to a person's documents is asked
     cosine_weight: float = 4.0  # beside BM25, whose best passage has 1
     first_stage_depth: int = 1000  # passages that BM25 finds at least where they are reranked
     rerank_depth: int = 100  # passages whose cosine is computed where the index has no vectors

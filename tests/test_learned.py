@@ -60,6 +60,16 @@ def test_the_words_that_are_referred_to_are_told_from_others(minilm: Embedder) -
     assert max(words["rye"], words["bread?"]) < 0.5
 
 
+@needs_embedder
+def test_a_question_lies_nearer_to_what_answers_it_than_as_a_passage(minilm: Embedder) -> None:
+    question = "Who do I ring when the heating packs up at night?"
+    answer = "Boiler notes. Emergency number: 0555 230 114 (nights and weekends)."
+    other = "Heating. The radiators are turned down to 18 degrees at night, and the heating is off in summer."
+    near, far = minilm.embed([answer, other])
+    (plain,), (taught,) = minilm.embed([question]), minilm.embedding_questions(True)([question])
+    assert taught @ (near - far) > plain @ (near - far) + 0.05
+
+
 @needs_model
 def test_the_rewriter_makes_a_question_stand_alone_and_changes_nothing_else() -> None:
     task, small = Task("judge", "What is this about?", "It is about"), open_model("smollm2")
@@ -95,10 +105,17 @@ def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monke
 
 @needs_model
 @needs_embedder
-def test_a_file_that_is_damaged_or_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_damaged_or_gone_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     weights, damaged = find_weights(), tmp_path / "damaged.safetensors"
     damaged.write_bytes(learned.QUERY_ENCODER.read_bytes()[:5000])
     monkeypatch.setattr("agent.models.embedding.query_encoder.QUERY_ENCODER", damaged)
+    monkeypatch.setattr("agent.models.embedding.query_encoder.QUESTION_ENCODER", damaged)
+    embedder = open_embedder("minilm")
+    assert embedder
+    assert (embedder.embedding_questions(True)(["Why?"]) == embedder.embed(["Why?"])).all()
+    assert caplog.text.count("Questions are embedded as passages are") == 1
     with pytest.raises(InvalidInputError, match="is damaged"):
         open_query_encoder(weights, 1)
     damaged.unlink()

@@ -8,9 +8,8 @@ question, stand near the right one or in its document. Later, questions over fol
 ranked as in a chat, and what is learned is what has to be added to that.
 """
 
-import json
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
@@ -33,7 +32,7 @@ from agent.turn.retrieval import Searcher
 from indexes.documents.reading import parse_document
 from schemas.records import Query
 from training.loop import HAS_HALF, Schedule, read_arguments
-from training.reading import OWN, open_folder, says_any
+from training.reading import open_folder, read_folders, says_any
 from training.smollm2 import BATCH, TaughtSmolLM2
 
 RIVALS, NEAR, BESIDE = 4, 10, 2  # sentences beside the right one; of how many like the question; how far from it
@@ -102,16 +101,6 @@ class Chooser(TaughtSmolLM2):
         return states.float() @ (yes - no)
 
 
-def read_folders() -> list[list[dict[str, Any]]]:
-    """The English documents of each folder, in the order of the file; documents alone are folders."""
-    folders = defaultdict[str, list[dict[str, Any]]](list)
-    for line in OWN.read_text(encoding="utf-8").splitlines():
-        document = json.loads(line)
-        if "language" not in document:
-            folders[document.get("folder", document["title"])].append(document)
-    return list(folders.values())
-
-
 def choose_by_words(model: Chooser, folder: Sequence[dict[str, Any]], order: random.Random) -> Iterator[Choice]:
     """The questions over a folder, each with a right sentence and some others."""
     quotes = [(document["title"], quote) for document in folder for quote in _quote(document)]
@@ -168,7 +157,7 @@ def _compose(asked: dict[str, Any], order: random.Random) -> str:
 
 def main() -> None:
     asked = read_arguments(__doc__ or "", ADAPTERS[CHOOSER], Schedule(1200, 5e-4))
-    model, order, folders = Chooser(UNCHANGED), random.Random(asked.seed), read_folders()
+    model, order, folders = Chooser(UNCHANGED), random.Random(asked.seed), list(read_folders().values())
     by_words = [choice for folder in folders for choice in choose_by_words(model, folder, order)]
     later = [folder for folder in folders if len(folder) > 1][LEARNED:]
     in_chat = [choice for folder in later for choice in choose_in_chat(model, folder, order)]

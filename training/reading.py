@@ -205,15 +205,20 @@ def says_any(text: str, answers: Sequence[str]) -> bool:
     return any(_fold(answer).casefold().rstrip(".;, ") in plain for answer in answers)
 
 
-def read_own_folders(any_language: bool) -> Iterator[OwnFolder]:
-    """Documents as people keep them, made up for this, cut into passages as the program cuts them.
+def read_folders(any_language: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """Documents as people keep them, made up for this, by their folder; documents alone are folders.
 
     Those of several languages say which; without `any_language` they are left out.
     """
     folders = defaultdict[str, list[dict[str, Any]]](list)
     for each in (each for each in _read_lines(OWN) if any_language or "language" not in each):
         folders[each.get("folder", each["title"])].append(each)
-    for name, documents in folders.items():
+    return folders
+
+
+def read_own_folders(any_language: bool) -> Iterator[OwnFolder]:
+    """Such documents, cut into passages as the program cuts them."""
+    for name, documents in read_folders(any_language).items():
         texts = tuple(_cut_as_program(each) for each in documents)
         yield OwnFolder(name, texts, tuple(tuple(each["questions"]) for each in documents))
 

@@ -27,7 +27,7 @@ from indexes.passage_index import Index
 from indexes.ranking.vectors import Embedder
 from schemas.errors import ConvagentError, MissingError, UsageError
 from schemas.records import Call, Message, Plan, Response, Statement, Turn, TurnResult
-from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
+from schemas.tuning import AnswerTuning, QueryTuning, RetrievalTuning, StatementTuning, Tuning
 
 # A person looks at few passages, wants a short answer, and makes few statements about themselves. What a short question
 # over few documents refers to, phrases tell better than the encoder that was taught long conversations; and it asks for
@@ -35,6 +35,7 @@ from schemas.tuning import AnswerTuning, QueryTuning, StatementTuning, Tuning
 # nobody wrote down is asked of the subjects of the documents: only the reader tells that.
 BRIEF = Tuning(
     query=QueryTuning(needs_pointing=True, context_words=0),
+    retrieval=RetrievalTuning(takes_questions=True),
     statements=StatementTuning(needed_by_person=1.0, needed_otherwise=1.0),
     answer=AnswerTuning(
         words_within=0.6,

@@ -142,7 +142,7 @@ def open_embedder(name: str | None, *, threads: int | None = None) -> Embedder |
 def _open_minilm(weights: Path, threads: int) -> Embedder:
     """The bundled model, with what it was taught over these weights: each opened when it is first needed."""
     from agent.models.embedding.llama_cpp import open_gguf
-    from agent.models.embedding.query_encoder import open_query_encoder
+    from agent.models.embedding.query_encoder import open_query_encoder, open_question_encoder
 
     embedder = open_from_cache(
         partial(minilm.convert_to_gguf, weights, QUERY_ENCODER_BASE),
@@ -150,8 +150,15 @@ def _open_minilm(weights: Path, threads: int) -> Embedder:
     )
     open_encoder = cache(partial(open_query_encoder, weights, threads))
     encode_turn = lru_cache(maxsize=TURNS_KEPT)(lambda text: open_encoder()(text))
-    read, read_table = _keep_reading(weights, threads), _keep_tables(weights, threads)
-    return replace(embedder, encode_turn=encode_turn, read=read, read_table=read_table)
+    open_questions = partial(open_question_encoder, weights, threads)
+    find_questions = _open_when_needed(open_questions, "Questions are embedded as passages are")
+    return replace(
+        embedder,
+        encode_turn=encode_turn,
+        embed_questions=lambda texts: (find_questions() or embedder.embed)(texts),
+        read=_keep_reading(weights, threads),
+        read_table=_keep_tables(weights, threads),
+    )
 
 
 def _keep_reading(weights: Path | None, threads: int) -> Read:
@@ -189,7 +196,9 @@ def _keep_tables(weights: Path, threads: int) -> ReadTable:
 
 
 def open_readers(embedder: Embedder | None) -> None:
-    """Open what reads English and tables now, not at the first question."""
+    """Open what reads questions, English and tables now, not at the first question."""
+    if embedder and embedder.embed_questions:
+        embedder.embed_questions(["A?"])
     if embedder and embedder.read:
         embedder.read("", "A.", True)
     if embedder and embedder.read_table:

@@ -145,7 +145,7 @@ def judge_quotes(
     if any(reading != Reading() for reading in readings):
         judged.sort(key=lambda quote: answer.rank_penalty * quote.rank - quote.score)
         judged = judged[: answer.shortlist]
-    cosines, nearest = _compare_meaning(judged, query, embedder, tuning.query.lead_characters)
+    cosines, nearest = _compare_meaning(judged, query, embedder, tuning)
     surety = score_surety(nearest, judged, query, language, answer)
     return [replace(quote, score=quote.score + cosine) for quote, cosine in zip(judged, cosines, strict=True)], surety
 
@@ -157,13 +157,14 @@ def _phrase_question(query: Query) -> str:
 
 
 def _compare_meaning(
-    quotes: Sequence[Quote], query: Query, embedder: Embedder, lead_characters: int
+    quotes: Sequence[Quote], query: Query, embedder: Embedder, tuning: Tuning
 ) -> tuple[list[float], float]:
     """The cosine of each quote with the question, and how surely any of them answers it: the higher, the surer."""
-    embed, spread = embedder.embed, embedder.spread
+    embed, spread, lead_characters = embedder.embed, embedder.spread, tuning.query.lead_characters
     plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
     followed = lead_and_utterance(query, lead_characters)
-    question = combine_vectors(embed, [(query.utterance, 1.0), (query.standalone, 1.0), (followed, 0.5)])
+    asked = [(query.utterance, 1.0), (query.standalone, 1.0), (followed, 0.5)]
+    question = combine_vectors(embedder.embedding_questions(tuning.retrieval.takes_questions), asked)
     cosines = [float(cosine) / spread for cosine in (plain @ question + headed @ question) / 2]
     return cosines, max(nearest_cosine(plain, query, embed, lead_characters) / spread, *cosines)
 

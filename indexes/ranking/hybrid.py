@@ -57,7 +57,7 @@ class HybridRetriever:
         return self.index.read(ids)
 
     def _embed_query(self, embedder: Embedder, meant: Sequence[WeightedText], turn: str) -> Vectors:
-        query = combine_vectors(embedder.embed, meant)
+        query = combine_vectors(embedder.embedding_questions(self.tuning.takes_questions), meant)
         if turn and (encode := embedder.encode_turn):
             share = self.tuning.encoder_share
             query = (1 - share) * query + share * encode(turn).vector

@@ -82,11 +82,16 @@ class Embedder:
     embed: Embed  # one row of length 1 for each text
     count_tokens: Callable[[str], int]  # of a text, with the model's own at its ends, and without any cut
     encode_turn: EncodeTurn | None = None  # reads a turn in its conversation, where it was taught that
+    embed_questions: Embed | None = None  # near the passages of own documents that answer, where it was taught that
     read: Read | None = None  # finds an answer in a passage, where it was taught that
     read_table: ReadTable | None = None  # tells what of a table a question is about, where it was taught that
     spread: float = 1.0  # how far apart its cosines lie, where those of MiniLM have 1
     knows_languages: bool = False  # other than English
     uncached: "Embedder | None" = None  # the same without its cache, where it has one: it keeps nothing
+
+    def embedding_questions(self, takes_questions: bool) -> Embed:
+        """What embeds questions: as it was taught, where such are taken; else as it embeds passages."""
+        return (takes_questions and self.embed_questions) or self.embed
 
 
 @dataclass(frozen=True, slots=True)

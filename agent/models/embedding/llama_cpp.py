@@ -106,7 +106,7 @@ Change = Callable[[Mapping[str, Vectors], str, Vectors], Vectors]  # of a weight
 
 
 def open_taught(
-    convert: Callable[..., Path], base: tuple[str, str], threads: int, learned: Path, change: Change
+    convert: Callable[..., Path], base: tuple[str, str], threads: int, learned: Path, change: Change, pool: bool = False
 ) -> tuple[LlamaCppEncoder, dict[str, Vectors]]:
     """A taught model over base weights with that name and digest, and what was learned, by name, as 32-bit floats.
 
@@ -124,7 +124,7 @@ def open_taught(
         raise InvalidInputError(f"is damaged ({error})", where=str(learned), remedy=REMEDY) from error
     encoder = open_from_cache(
         partial(convert, merged, name=name, change=partial(change, changes)),
-        lambda path: open_encoder(path, name=name, threads=threads, by_token=True),
+        lambda path: open_encoder(path, name=name, threads=threads, by_token=not pool),
     )
     return encoder, changes
 

@@ -1,8 +1,9 @@
-"""all-MiniLM-L6-v2 as it was taught to read a turn together with its conversation.
+"""all-MiniLM-L6-v2 as it was taught to read questions; passages keep the vectors that they have.
 
 The query encoder (`training/query_encoder.py`) puts a turn where the base model would put the question that stands
-alone (Yu et al., SIGIR 2021), so that passages keep the vectors they have; and it tells of each word of the
-conversation how likely it belongs to that question (Voskarides et al., SIGIR 2020).
+alone (Yu et al., SIGIR 2021), and tells of each word of the conversation how likely it belongs to that question
+(Voskarides et al., SIGIR 2020). The question encoder (`training/question_encoder.py`) puts a person's question near the
+passages of their own documents that answer it.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,8 @@ import numpy as np
 
 from agent.models.embedding.llama_cpp import MAX_TOKENS, LlamaCppEncoder, add_low_rank, open_taught
 from agent.models.embedding.minilm import BASE, convert_to_gguf
-from agent.models.learned import QUERY_ENCODER
-from indexes.ranking.vectors import EncodeTurn, TurnEncoding, Vectors
+from agent.models.learned import QUERY_ENCODER, QUESTION_ENCODER
+from indexes.ranking.vectors import Embed, EncodeTurn, TurnEncoding, Vectors
 
 WORDS = "words"  # what tells of a token's state how likely its word belongs to the question: 384 weights, a constant
 
@@ -24,6 +25,12 @@ def open_query_encoder(weights: Path, threads: int) -> EncodeTurn:
     convert = partial(convert_to_gguf, weights)
     encoder, learned = open_taught(convert, BASE, threads, QUERY_ENCODER, add_low_rank)
     return partial(_encode_turn, encoder, learned[WORDS])
+
+
+def open_question_encoder(weights: Path, threads: int) -> Embed:
+    """What gives questions their vectors, over the same weights. Errors: those of `open_taught`."""
+    convert = partial(convert_to_gguf, weights)
+    return open_taught(convert, BASE, threads, QUESTION_ENCODER, add_low_rank, pool=True)[0].embed
 
 
 def _encode_turn(encoder: LlamaCppEncoder, weights: Vectors, text: str) -> TurnEncoding:

@@ -9,7 +9,8 @@ REMEDY = "Install convagent again: its package has this file."
 # SHA-256 of the weights that each was taught over: others are left as they are.
 QUERY_ENCODER = Path(__file__).with_name("query_encoder.safetensors")
 QUERY_ENCODER_BASE = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-READER = Path(__file__).with_name("reader.safetensors")  # over the weights of the query encoder
+QUESTION_ENCODER = Path(__file__).with_name("question_encoder.safetensors")  # over the same weights
+READER = Path(__file__).with_name("reader.safetensors")  # over the same weights
 TABLE_READER = Path(__file__).with_name("table_reader.safetensors")  # over the same weights
 MULTILINGUAL_READER = Path(__file__).with_name("multilingual_reader.safetensors")  # over multilingual-e5-small
 REWRITER = Path(__file__).with_name("rewriter.gguf")
