@@ -62,11 +62,9 @@ def test_the_words_that_are_referred_to_are_told_from_others(minilm: Embedder) -
 
 @needs_embedder
 def test_a_question_lies_nearer_to_what_answers_it_than_as_a_passage(minilm: Embedder) -> None:
-    question = "Who do I ring when the heating packs up at night?"
-    answer = "Boiler notes. Emergency number: 0555 230 114 (nights and weekends)."
-    other = "Heating. The radiators are turned down to 18 degrees at night, and the heating is off in summer."
-    near, far = minilm.embed([answer, other])
-    (plain,), (taught,) = minilm.embed([question]), minilm.embedding_questions(True)([question])
+    asked = ["Who do I ring when the heating packs up?"]
+    near, far = minilm.embed(["Emergency number: 0555 230 114 (weekends).", "In summer the heating is off."])
+    (plain,), (taught,) = minilm.embed(asked), minilm.embedding_questions(True)(asked)
     assert taught @ (near - far) > plain @ (near - far) + 0.05
 
 
@@ -85,10 +83,9 @@ def test_the_rewriter_makes_a_question_stand_alone_and_changes_nothing_else() ->
 def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "weights_of_somebody" / "model"
     package.mkdir(parents=True)
-    copies = [package.parent / find_bundled_gguf().name, *(package / name for name in WEIGHTS.digests)]
-    for source, copy in zip(
-        (find_bundled_gguf(), *(find_weights().with_name(name) for name in WEIGHTS.digests)), copies, strict=True
-    ):
+    sources = [find_bundled_gguf(), *(find_weights().with_name(name) for name in WEIGHTS.digests)]
+    copies = [package.parent / sources[0].name, *(package / name for name in WEIGHTS.digests)]
+    for source, copy in zip(sources, copies, strict=True):
         copy.write_bytes(source.read_bytes())
     spec = SimpleNamespace(submodule_search_locations=[str(package.parent)])
     monkeypatch.setattr("agent.models.bundled.find_spec", lambda _package: spec)
@@ -105,15 +102,12 @@ def test_weights_of_a_package_are_refused_when_they_change(tmp_path: Path, monke
 
 @needs_model
 @needs_embedder
-def test_a_file_that_is_damaged_or_gone_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_bad_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     weights, damaged = find_weights(), tmp_path / "damaged.safetensors"
     damaged.write_bytes(learned.QUERY_ENCODER.read_bytes()[:5000])
     monkeypatch.setattr("agent.models.embedding.query_encoder.QUERY_ENCODER", damaged)
     monkeypatch.setattr("agent.models.embedding.query_encoder.QUESTION_ENCODER", damaged)
-    embedder = open_embedder("minilm")
-    assert embedder
+    assert (embedder := open_embedder("minilm"))
     assert (embedder.embedding_questions(True)(["Why?"]) == embedder.embed(["Why?"])).all()
     assert caplog.text.count("Questions are embedded as passages are") == 1
     with pytest.raises(InvalidInputError, match="is damaged"):
