@@ -164,7 +164,8 @@ def _compare_meaning(
     plain, headed = embed([quote.lead for quote in quotes]), embed([quote.headed for quote in quotes])
     followed = lead_and_utterance(query, lead_characters)
     asked = [(query.utterance, 1.0), (query.standalone, 1.0), (followed, 0.5)]
-    question = combine_vectors(embedder.embedding_questions(tuning.retrieval.takes_questions), asked)
+    takes_questions = tuning.retrieval.takes_questions and all(quote.language == ENGLISH for quote in quotes)
+    question = combine_vectors(embedder.embedding_questions(takes_questions), asked)
     cosines = [float(cosine) / spread for cosine in (plain @ question + headed @ question) / 2]
     return cosines, max(nearest_cosine(plain, query, embed, lead_characters) / spread, *cosines)
 

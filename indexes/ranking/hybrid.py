@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.passage_index import Index
+from indexes.passage_index import Index, is_english
 from indexes.ranking.compressed_vectors import CompressedVectors
 from indexes.ranking.rankings import Rows, sort_best_first
 from indexes.ranking.vectors import Embedder, Vectors, combine_vectors
@@ -57,7 +57,8 @@ class HybridRetriever:
         return self.index.read(ids)
 
     def _embed_query(self, embedder: Embedder, meant: Sequence[WeightedText], turn: str) -> Vectors:
-        query = combine_vectors(embedder.embedding_questions(self.tuning.takes_questions), meant)
+        takes_questions = self.tuning.takes_questions and is_english(self.index.languages)
+        query = combine_vectors(embedder.embedding_questions(takes_questions), meant)
         if turn and (encode := embedder.encode_turn):
             share = self.tuning.encoder_share
             query = (1 - share) * query + share * encode(turn).vector
