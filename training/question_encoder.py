@@ -38,8 +38,8 @@ SENTENCES = 0.5  # what the loss of sentences weighs
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
-    """Those of all passages of a folder, and of all its sentences, the mean of alone and after their headings."""
+class Folder:
+    """The vectors of all passages of a folder, and of all its sentences, the mean of alone and after their headings."""
 
     passages: Tensor
     sentences: Tensor
@@ -50,7 +50,7 @@ class Item:
     """A question to a folder."""
 
     question: str
-    folder: Vectors
+    folder: Folder
     by_words: Tensor  # what the words tell of each passage, the best having 1
     passages: Tensor  # the numbers of those that answer
     sentences: Tensor
@@ -88,7 +88,7 @@ def make_items(folder: Sequence[dict[str, Any]], embedder: Embedder) -> Iterator
         quotes = find_quotes(passages, BRIEF.answer)
         alone, headed = embedder.embed([quote.lead for quote in quotes]), embedder.embed([q.headed for q in quotes])
         whole = np.asarray(searchable.retriever.vectors, dtype=np.float32)
-        vectors = Vectors(torch.from_numpy(whole), torch.from_numpy((alone + headed) / 2))
+        vectors = Folder(torch.from_numpy(whole), torch.from_numpy((alone + headed) / 2))
         for asked in (asked for each in folder for asked in each["questions"]):
             right = _find_answers([passage.text for passage in passages], asked)
             if 0 < len(right) < MOST * len(passages):

@@ -110,8 +110,8 @@ def open_taught(
 ) -> tuple[LlamaCppEncoder, dict[str, Vectors]]:
     """A taught model over base weights with that name and digest, and what was learned, by name, as 32-bit floats.
 
-    `convert` makes its GGUF: given a digest, a name and what changes each weight. Raises `MissingError` where the
-    package lacks what was learned, `InvalidInputError` where it is damaged.
+    `convert` makes its GGUF: given a digest, a name and what changes each weight. `pool`: it gives a vector a text.
+    Raises `MissingError` where the package lacks what was learned, `InvalidInputError` where it is damaged.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
