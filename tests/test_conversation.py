@@ -13,7 +13,6 @@ from tests.conftest import EXAMPLES, PATIENCE, ROOT, needs_embedder, needs_model
 from tests.stand_in import standing_in
 
 DOCUMENTS = EXAMPLES / "documents"
-PROMPT = r"> .*\Z"
 
 
 @pytest.fixture

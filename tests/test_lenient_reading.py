@@ -23,18 +23,9 @@ from tests.fuzz.bench import Ended, call, settings
 from tests.test_runs import run_of
 from tests.test_topics import EDITIONS, IKAT_2023, write
 
-GUIDELINES = [
-    {
-        **IKAT_2023[0],
-        "number": "1-2",
-        "turns": [
-            turn | {"sample_passage_ranking": ids}
-            for turn, ids in zip(
-                IKAT_2023[0]["turns"], (["bread:1", "music:1"], ["bread:2", "bread:1", "music:1"]), strict=True
-            )
-        ],
-    }
-]
+RANKINGS = (["bread:1", "music:1"], ["bread:2", "bread:1", "music:1"])
+RANKED = [turn | {"sample_passage_ranking": ids} for turn, ids in zip(IKAT_2023[0]["turns"], RANKINGS, strict=True)]
+GUIDELINES = [{**IKAT_2023[0], "number": "1-2", "turns": RANKED}]
 TEXTS = """\
 {"id": "bread:1", "contents": "Rice bread holds no gluten at all, which suits coeliacs."}
 {"id": "bread:2", "contents": "Rice bread keeps for two days in a tin."}

@@ -58,16 +58,12 @@ def topics(tmp_path: Path) -> Path:
     return path
 
 
-def ignore_turn(_answered: TurnResult, _seconds: float) -> None:
-    pass
-
-
 def request(topics: Path, index: Index, on: str) -> RunRequest:
     files = EvidenceFiles(index.directory, embedder="none")
     return RunRequest(topics, files, "none", PLAN, jobs=1 if on == "local" else 2, cache=False, on=on)
 
 
-def answer(wanted: RunRequest, on_turn: OnTurn = ignore_turn, *, resume: bool = False) -> RunReport:
+def answer(wanted: RunRequest, on_turn: OnTurn = lambda *_: None, *, resume: bool = False) -> RunReport:
     """A run beside its topics, with its backend's name."""
     run_file = wanted.topics.with_name(f"{wanted.on}.json")
     outputs = Outputs.choose(wanted.topics, run_file, None, resume=resume, overwrite=False)

@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import httpx
@@ -71,10 +71,6 @@ def answer(llm: LanguageModel, show: Callable[[Response], None] | None = None) -
     return [(sentence.text, sentence.passage_ids) for sentence in response.sentences]
 
 
-def count_asked(step: str) -> int:
-    return sum(name_step(body) == step for body in StandIn.asked)
-
-
 BEHAVIOURS: dict[str, tuple[str, list[str]]] = {  # what is written, the answer
     "good": (draft((KEEPS, "1"), (MADE, "2")), [KEEPS, MADE]),
     "inventing first": (draft((NINE, "1"), (MADE, "2")), QUOTED),
@@ -130,22 +126,19 @@ ENDS: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that is opened after this waits for a second."""
-    monkeypatch.setenv("CONVAGENT_TIMEOUT", "1")
-
-
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("end", ENDS)
-def test_what_was_shown_stays_where_a_reply_does_not_end_well(end: str, llm: LanguageModel) -> None:
+def test_what_was_shown_stays_where_a_reply_does_not_end_well(
+    end: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def write_parts(step: str) -> Iterator[str]:
         yield f"{KEEPS} [1] "
         yield from ENDS[end]()
 
     StandIn.write_parts = staticmethod(write_parts)
     shown: list[Response] = []
-    assert answer(llm, shown.append) == [(KEEPS, ("bread:1",)), (MADE, ("bread:1",))]
+    monkeypatch.setenv("CONVAGENT_TIMEOUT", "1")  # s, that a model which is opened now waits
+    with closing(open_model(address)) as llm:
+        assert answer(llm, shown.append) == [(KEEPS, ("bread:1",)), (MADE, ("bread:1",))]
     assert len(shown) == 2
 
 
@@ -156,17 +149,13 @@ LEASE_RENT = "The rent of the hut is 410 EUR a month."
 LOW = "The rent of the hut is 110 EUR a month."
 
 
-def show_no_progress(_doing: str, _of: int) -> AbstractContextManager[Callable[[int], None]]:
-    return nullcontext(lambda _done: None)
-
-
 @pytest.fixture
 def reader(address: str, tmp_path: Path) -> Iterator[Session]:
     """Somebody who asks a folder with a model that writes."""
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "lease.md").write_text(LEASE)
-    index = open_documents(folder, tmp_path, None, show_no_progress).index
+    index = open_documents(folder, tmp_path, None, lambda *_: nullcontext(lambda _done: None)).index
     opened = open_assistant(open_collection(str(folder), index, None), address)
     yield Session(opened, Store(None))
     opened.llm.close()
@@ -187,7 +176,7 @@ def test_a_summary_is_written_of_the_central_sentences(case: str, reader: Sessio
     answered = reader.ask("Summarise the lease")
     assert [sentence.text for sentence in answered.response.sentences][: len(said)] == said
     assert {id.partition(":")[0] for id in answered.response.used} == {"lease.md"}
-    assert count_asked("write") == 1
+    assert [name_step(body) for body in StandIn.asked].count("write") == 1
 
 
 # At the doors
