@@ -1,7 +1,6 @@
 """What is computed over all rows of a table, and above all what is not: a wrong result is the worst answer."""
 
 import re
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from indexes.documents.document_index import open_documents
 from indexes.documents.tables.table import Table, list_tables
 from indexes.passage_index import PassageIndex
 from indexes.ranking.vectors import Embedder, TableReadout
-from tests.conftest import needs_embedder, read_cases
+from tests.conftest import needs_embedder, no_progress, read_cases
 
 CASES = read_cases("table_plans")
 PLANS = CASES["plans"]  # documents, and plans with what they give, nothing where it is in doubt
@@ -29,7 +28,7 @@ def index(folder: Path, files: dict[str, str], embedder: Embedder | None = None)
     for path, text in ((folder / "docs" / name, text) for name, text in files.items()):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return open_documents(folder / "docs", folder, embedder, lambda _doing, _of: nullcontext(lambda _done: None)).index
+    return open_documents(folder / "docs", folder, embedder, no_progress).index
 
 
 def read_tables(folder: Path, files: dict[str, str]) -> dict[str, Table]:

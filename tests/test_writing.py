@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -23,7 +23,7 @@ from agent.turn.writing.responses import generate_responses
 from indexes.documents.document_index import open_documents
 from indexes.passage_index import PassageIndex
 from schemas.records import Passage, Plan, Query, Response
-from tests.conftest import PATIENCE
+from tests.conftest import PATIENCE, no_progress
 from tests.serving import serving
 from tests.stand_in import StandIn, draft, name_step, standing_in
 
@@ -155,7 +155,7 @@ def reader(address: str, tmp_path: Path) -> Iterator[Session]:
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "lease.md").write_text(LEASE)
-    index = open_documents(folder, tmp_path, None, lambda *_: nullcontext(lambda _done: None)).index
+    index = open_documents(folder, tmp_path, None, no_progress).index
     opened = open_assistant(open_collection(str(folder), index, None), address)
     yield Session(opened, Store(None))
     opened.llm.close()
